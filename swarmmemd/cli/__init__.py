@@ -1,0 +1,1 @@
+"""The command line: arguments to plain functions that return an exit code."""

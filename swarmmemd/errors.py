@@ -1,0 +1,69 @@
+"""Every error that a person can meet, with its exit code and the way to mend it. Imports nothing.
+
+An expected error is shown in one or two lines, without a traceback: what, where, how to mend. Anything
+that is no `SwarmmemdError` is a bug and exits 70. Exit codes are those of sysexits; docs/commands.md.
+"""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """The exit codes of every command."""
+
+    DONE = 0
+    NOTHING = 1
+    USAGE = 2
+    NOT_RUNNING = 3
+    NEEDS_DAEMON = 69
+    BUG = 70
+    IO = 74
+    LOCKED = 75
+    PERMISSION = 77
+    CONFIG = 78
+
+
+class SwarmmemdError(Exception):
+    """What went wrong, and how to mend it."""
+
+    code = Exit.IO
+    mend = ""
+
+    def __init__(self, what: str, mend: str = "") -> None:
+        super().__init__(what)
+        self.mend = mend or type(self).mend
+
+
+class ConfigError(SwarmmemdError):
+    """The configuration cannot be used; `problems` holds a line for each fault found."""
+
+    code = Exit.CONFIG
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class HeldError(SwarmmemdError):
+    """Another daemon holds the lock."""
+
+    code = Exit.LOCKED
+
+
+class JournalError(SwarmmemdError):
+    """The journal is damaged, or newer than this program. Never a reason to begin from empty."""
+
+
+class StorageError(SwarmmemdError):
+    """A file or folder of swarmmemd's own cannot be read or written."""
+
+
+class DeniedError(SwarmmemdError):
+    """The system refuses access to a root or to the state directory."""
+
+    code = Exit.PERMISSION
+
+
+class NotRunningError(SwarmmemdError):
+    """The command needs a running daemon and there is none."""
+
+    code = Exit.NEEDS_DAEMON

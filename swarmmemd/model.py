@@ -1,0 +1,138 @@
+"""The vocabulary of the project as frozen values. Imports nothing of the project.
+
+Times are integer milliseconds since the epoch, UTC. Ids are checked once, where they enter: a value of
+type `WorkerId`, `MissionId` or `AssignmentId` is safe to use as one path component. docs/contracts.md,
+"Identifiers" and "Events".
+"""
+
+import re
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, NewType
+
+import msgspec
+
+WorkerId = NewType("WorkerId", str)
+MissionId = NewType("MissionId", str)
+AssignmentId = NewType("AssignmentId", str)
+EventId = NewType("EventId", str)
+
+_WORKER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_MISSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
+
+
+def worker_id(text: object) -> WorkerId | None:
+    """The worker id that `text` is, or None. The whole string must match: a final line break is no id."""
+    return WorkerId(text) if isinstance(text, str) and _WORKER.fullmatch(text) else None
+
+
+def mission_id(text: object) -> MissionId | None:
+    """The mission id that `text` is, or None."""
+    return MissionId(text) if isinstance(text, str) and _MISSION.fullmatch(text) else None
+
+
+def assignment_id(text: object) -> AssignmentId | None:
+    """The assignment id that `text` is, or None."""
+    return AssignmentId(text) if isinstance(text, str) and _MISSION.fullmatch(text) else None
+
+
+def iso(at: int) -> str:
+    """`at` as the specification writes times: `2026-04-28T00:00:00.000Z`."""
+    moment = datetime.fromtimestamp(at // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at % 1000:03d}Z"
+
+
+def parse_iso(text: object) -> int | None:
+    """Milliseconds of an ISO time with or without a fraction; None for anything else. No zone means UTC."""
+    if not isinstance(text, str) or len(text) > 64:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return int(aware.timestamp() * 1000 + 0.5)
+    except (ValueError, OverflowError):
+        return None
+
+
+def utc_day(at: int) -> str:
+    """The UTC day of `at`, `YYYY-MM-DD`: it names the episode file."""
+    return iso(at)[:10]
+
+
+class EventType(StrEnum):
+    """The specification's nine event types."""
+
+    MISSION_START = "mission-start"
+    DISPATCH = "dispatch"
+    CHECKPOINT = "checkpoint"
+    HANDOFF_REQUESTED = "handoff-requested"
+    HANDOFF_WRITTEN = "handoff-written"
+    RESUME = "resume"
+    BLOCKED = "blocked"
+    COMPLETE = "complete"
+    NOTE = "note"
+
+
+class CheckpointState(StrEnum):
+    """What a worker says of itself in the STATE line of a checkpoint."""
+
+    DONE = "DONE"
+    BLOCKED = "BLOCKED"
+    NEEDS_INPUT = "NEEDS_INPUT"
+    HANDOFF = "HANDOFF"
+    IN_PROGRESS = "IN_PROGRESS"
+    NEEDS_REVIEW = "NEEDS_REVIEW"
+
+
+BLOCKING = frozenset({CheckpointState.BLOCKED, CheckpointState.NEEDS_INPUT})
+
+
+class Status(StrEnum):
+    """The Status word of `SUMMARY.md`."""
+
+    PLANNING = "planning"
+    EXECUTING = "executing"
+    BLOCKED = "blocked"
+    REVIEW = "review"
+    COMPLETE = "complete"
+
+
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One checkpoint as the worker gave it. A value of none, n/a or a dash is None."""
+
+    state: CheckpointState
+    result: str | None = None
+    files_changed: str | None = None
+    commands_run: str | None = None
+    blocker: str | None = None
+    next_action: str | None = None
+    decisions: str | None = None
+    whole: bool = True
+    """All six labels stood there. A row that the model cut off counts only if they did."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """One event of one worker; what a line of `events.jsonl` holds.
+
+    `at` is when it happened according to its source, in ms, never later than it was observed. `detail` is
+    the line's `event` object, its keys in writing order.
+    """
+
+    id: EventId
+    at: int
+    type: EventType
+    worker: WorkerId
+    mission: MissionId | None
+    assignment: AssignmentId | None
+    summary: str
+    detail: dict[str, Any] = {}
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """A source that cannot be read or believed now. It says nothing about what the source holds."""
+
+    reason: str
+
+
+class Absent(msgspec.Struct, frozen=True):
+    """A source whose file is not there. That is not emptiness: what was known of it stays."""
