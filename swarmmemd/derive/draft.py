@@ -1,0 +1,82 @@
+"""The events of one look while they are being found: each is folded at once, so the next one sees it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from swarmmemd.fold import fold, number_of
+from swarmmemd.identity import event_id
+from swarmmemd.model import AssignmentId, Event, EventId, EventType, MissionId
+from swarmmemd.observation import Observation
+from swarmmemd.record import bounded
+from swarmmemd.state import Dispatch, WorkerState
+
+Known = Callable[[EventId], bool]
+Words = tuple[str | None, ...]
+
+
+class Draft:
+    """The state so far, and the events found so far. Lives for one call of `derive`."""
+
+    def __init__(self, state: WorkerState, seen: Observation, known: Known) -> None:
+        self.state = state
+        self.seen = seen
+        self.events: list[Event] = []
+        self._known = known
+        self._new: set[EventId] = set()
+
+    def has(self, id: EventId) -> bool:
+        """Whether the event was recorded before, or found in this look."""
+        return id in self._new or self._known(id)
+
+    def capped(self, *times: int | None) -> int:
+        """The first time that is given, never later than the look itself."""
+        given = next((at for at in times if at is not None and at > 0), self.seen.at)
+        return min(given, self.seen.at)
+
+    def once(
+        self,
+        type: EventType,
+        dispatch: Dispatch | MissionId | None,
+        words: Words,
+        *,
+        at: int,
+        summary: str,
+        detail: dict[str, Any] | None = None,
+        occurrence: int = 1,
+        number: int | None = None,
+        assignment: AssignmentId | None = None,
+    ) -> bool:
+        """Adds the event unless it is there already. Says whether it was added.
+
+        `dispatch` is the dispatch that the event belongs to, or the mission alone (None: no mission); then it
+        belongs to the mission's dispatch `number`, by default the newest.
+        """
+        if isinstance(dispatch, Dispatch):
+            mission, assignment, number = dispatch.mission, dispatch.assignment, dispatch.number
+        else:
+            mission = dispatch
+            number = number_of(self.state, mission) if number is None else number
+        id = event_id(self.state.worker, mission, number, type, words, occurrence)
+        if self.has(id):
+            return False
+        event = bounded(Event(
+            id=id,
+            at=at,
+            type=type,
+            worker=self.state.worker,
+            mission=mission,
+            assignment=assignment,
+            summary=summary,
+            detail=detail or {},
+        ))
+        self._new.add(id)
+        self.events.append(event)
+        self.state = fold(self.state, event, number)
+        return True
+
+    def start_mission(self, mission: MissionId, title: str, task: str | None, at: int) -> None:
+        """The mission's `mission-start`, unless the worker has it already."""
+        if mission in self.state.missions:
+            return
+        detail = {"task": task[:2000]} if task else {}
+        self.once(EventType.MISSION_START, mission, (), at=at, summary=title, detail=detail, number=0)

@@ -1,0 +1,266 @@
+"""What a changed `runtime.json` means: dispatches, checkpoints, check-ins, blocks, stops and resets.
+
+The control plane rewrites the file at every transition, and old values stay in it. So nothing is believed
+for standing there; what counts is what is new since the last look, and whose it can be.
+docs/contracts.md, "runtime.json".
+"""
+
+from msgspec.structs import replace
+
+from swarmmemd.derive.blocks import checkpoint, said_before
+from swarmmemd.derive.classify import (
+    IN_PROGRESS,
+    Kind,
+    blocked_by_control_plane,
+    blocks,
+    classify,
+    shows,
+    stated,
+)
+from swarmmemd.derive.draft import Draft
+from swarmmemd.fold import CONTROL_PLANE, NOTE_LATE_BLOCK, NOTE_RESET, NOTE_STOPPED, first_line, number_of
+from swarmmemd.identity import digest, event_id
+from swarmmemd.model import Checkpoint, CheckpointState, EventType
+from swarmmemd.observation import Phase, Runtime
+from swarmmemd.state import Dispatch, Look
+
+ORIGIN = "runtime.json"
+
+
+def look_at_runtime(draft: Draft, view: Runtime) -> None:
+    """Adds what `view` shows and the last look did not."""
+    kind = classify(view, draft.state.worker)
+    if view.bad_ids or (kind is Kind.NONE and view.status != "none"):
+        return
+    if _starts_dispatch(draft, view):
+        _answer_before(draft, view)
+        _dispatch(draft, view)
+    elif kind in (Kind.STOPPED, Kind.CANCELLED):
+        _stop(draft, view, kind)
+    else:
+        _judge(draft, view, kind)
+    draft.state = replace(draft.state, look=_learned(draft.state.look, view, kind))
+
+
+def _judge(draft: Draft, view: Runtime, kind: Kind) -> None:
+    """An answer of the worker first, then a block by the control plane: by their times that is the order."""
+    found = _new_blocks(draft, view)
+    if found:
+        dispatch = _dispatch_of(draft, view)
+        at = draft.capped(view.output_at, view.check_in, view.written)
+        for block in found:
+            checkpoint(draft, dispatch, block, at=at, origin=ORIGIN)
+    elif kind in (Kind.CHECK_IN, Kind.CHECKPOINT, Kind.DISPATCHED):
+        _check_in(draft, view)
+    if kind is Kind.CONTROL_PLANE_BLOCK:
+        _control_plane_block(draft, view)
+
+
+# Dispatches
+
+
+def _starts_dispatch(draft: Draft, view: Runtime) -> bool:
+    """Whether the snapshot is the start of a dispatch that is not recorded yet."""
+    if view.phase != Phase.DISPATCHED or view.status != IN_PROGRESS:
+        return False
+    last = draft.state.current
+    if last is None:
+        return True
+    same = (last.mission, last.assignment, last.task) == (view.mission, view.assignment, digest(view.task))
+    return _dispatch_time_moved(draft, view, last) and (last.ended or not same)
+
+
+def _dispatch_time_moved(draft: Draft, view: Runtime, last: Dispatch) -> bool:
+    if view.dispatch_at is None:
+        return True
+    if draft.state.look.dispatch_at is not None:
+        return view.dispatch_at != draft.state.look.dispatch_at
+    # Nothing was looked at since the state was folded from files. The dispatch result writes the time
+    # once more, so only one after all that is known of the last dispatch is another dispatch.
+    return view.dispatch_at > max(last.at, last.ended_at)
+
+
+def _dispatch(draft: Draft, view: Runtime) -> Dispatch:
+    at = draft.capped(view.dispatch_at, view.check_in, view.written)
+    if view.mission is not None:
+        ledger = draft.seen.ledger.missions.get(view.mission) if draft.seen.ledger else None
+        title = ledger.title if ledger else first_line(view.task) or view.mission
+        draft.start_mission(view.mission, title, view.task, at)
+    number = number_of(draft.state, view.mission) + 1
+    summary = first_line(view.task) or first_line(view.control_message) or "Dispatched without a task text"
+    draft.once(
+        EventType.DISPATCH,
+        view.mission,
+        (),
+        at=at,
+        summary=summary,
+        detail={"task": view.task, "mode": view.dispatch_mode},
+        number=number,
+        assignment=view.assignment,
+    )
+    return draft.state.dispatches[-1]
+
+
+def _dispatch_of(draft: Draft, view: Runtime) -> Dispatch:
+    """The dispatch that the snapshot speaks of; one that was missed between two looks is recorded now."""
+    last = draft.state.current
+    if last is None:
+        return _dispatch(draft, view)
+    other_mission = view.mission is not None and view.mission != last.mission
+    other_assignment = view.assignment is not None and view.assignment != last.assignment
+    return _dispatch(draft, view) if other_mission or other_assignment else last
+
+
+# Checkpoints
+
+
+def _new_blocks(draft: Draft, view: Runtime) -> tuple[Checkpoint, ...]:
+    """The blocks of the kept message, if it came since the last look or is shown once more."""
+    if not view.raw or digest(view.raw) == draft.state.look.raw and view.phase == Phase.DISPATCHED:
+        return ()
+    found = blocks(view, draft.state.worker)
+    if not found:
+        return ()
+    arrived = draft.state.look.met and digest(view.raw) != draft.state.look.raw
+    return found if arrived or _shown_again(draft, view, found[-1]) else ()
+
+
+def _shown_again(draft: Draft, view: Runtime, block: Checkpoint) -> bool:
+    """Whether the old message stands for a new checkpoint: its words were written after the dispatch."""
+    last = draft.state.current
+    since = view.check_in is None or last is None or view.check_in >= last.at
+    return since and shows(view, block)
+
+
+def _answer_before(draft: Draft, view: Runtime) -> None:
+    """A message that came after the last look and before this dispatch answers the dispatch before it."""
+    last, look = draft.state.current, draft.state.look
+    if not look.met or last is None or not view.raw or digest(view.raw) == look.raw:
+        return
+    if view.output_at is None or view.dispatch_at is None or not last.at <= view.output_at < view.dispatch_at:
+        return
+    for block in blocks(view, draft.state.worker):
+        checkpoint(draft, last, block, at=draft.capped(view.output_at), origin=ORIGIN)
+
+
+def _check_in(draft: Draft, view: Runtime) -> None:
+    """A check-in without a block of its own: what changed since the last look, if anything did."""
+    state, look = stated(view), draft.state.look
+    if state is None or _belongs_to_message(draft, view, state):
+        return
+    new = _changed(draft, view)
+    ended = view.status != look.status and state is not CheckpointState.IN_PROGRESS
+    if not (ended or new.result or new.blocker or (new.next_action and _met(draft))):
+        return
+    at = draft.capped(view.check_in, view.output_at, view.written)
+    checkpoint(draft, _dispatch_of(draft, view), replace(new, state=state), at=at, origin=ORIGIN)
+
+
+def _met(draft: Draft) -> bool:
+    """Whether a next action can be compared. The text of the dispatch itself stands there at first."""
+    return draft.state.look.met or draft.state.look.next_action is not None
+
+
+def _changed(draft: Draft, view: Runtime) -> Checkpoint:
+    """The values that the last look did not show, as a checkpoint without a state of its own."""
+    look = draft.state.look
+    result = view.result if digest(view.result) != look.result and not _echoes_dispatch(view) else None
+    blocker = view.blocked_reason if digest(view.blocked_reason) != look.blocker else None
+    next_action = view.next_action if digest(view.next_action) != (look.next_action or "") else None
+    return Checkpoint(
+        state=CheckpointState.IN_PROGRESS,
+        result=result or None,
+        blocker=blocker or None,
+        next_action=next_action or None,
+    )
+
+
+def _echoes_dispatch(view: Runtime) -> bool:
+    """A result made up from the dispatch's own text (outsourc-e/hermes-workspace#750) is no result."""
+    return digest(view.result) in (digest(view.task), digest(view.control_message)) or (
+        view.result or ""
+    ).startswith("Dispatched task:")
+
+
+def _belongs_to_message(draft: Draft, view: Runtime, state: CheckpointState) -> bool:
+    """Whether status and values are those of a kept message that has been counted already."""
+    last, found = draft.state.current, blocks(view, draft.state.worker)
+    if last is None or not found or found[-1].state is not state:
+        return False
+    same_result = not view.result or digest(view.result) == draft.state.look.result
+    return same_result and said_before(draft, last, found[-1])
+
+
+# Blocks by the control plane, stops and resets
+
+
+def _control_plane_block(draft: Draft, view: Runtime) -> None:
+    """The control plane gave up. News once for each dispatch and reason, whatever clocks move later."""
+    assert blocked_by_control_plane(view)
+    dispatch, reason = _dispatch_of(draft, view), view.blocked_reason or ""
+    at = draft.capped(view.check_in, view.written)
+    words = (CONTROL_PLANE, None, reason, None)
+    type, other = EventType.BLOCKED, EventType.NOTE
+    detail: dict[str, object] = {
+        "state": "BLOCKED",
+        "result": None,
+        "filesChanged": None,
+        "commandsRun": None,
+        "blocker": reason,
+        "nextAction": None,
+        "origin": CONTROL_PLANE,
+    }
+    if dispatch.answered:
+        type, other = other, type
+        detail = {"kind": NOTE_LATE_BLOCK, "origin": CONTROL_PLANE}
+    counted = event_id(draft.state.worker, dispatch.mission, dispatch.number, other, words, 1)
+    if not draft.has(counted):
+        draft.once(type, dispatch, words, at=at, summary=reason, detail=detail)
+
+
+def _stop(draft: Draft, view: Runtime, kind: Kind) -> None:
+    """A stop or reset. One that is there at first meeting, with nothing known to run, is base line."""
+    look, last = draft.state.look, draft.state.current
+    again = look.met and look.kind != kind
+    if last is None and not again:
+        return
+    note = NOTE_STOPPED if kind is Kind.STOPPED else NOTE_RESET
+    text = view.dispatch_result if kind is Kind.STOPPED else view.control_message or view.cancellation
+    at = draft.capped(view.output_at if kind is Kind.STOPPED else view.cancelled_at, view.check_in, view.written)
+    occurrence = 1
+    while again and draft.has(_stop_id(draft, last, note, occurrence)):
+        occurrence += 1
+    draft.once(
+        EventType.NOTE,
+        last,
+        (note,),
+        at=at,
+        summary=text or f"Worker {note}",
+        detail={"kind": note},
+        occurrence=occurrence,
+        number=0,
+    )
+
+
+def _stop_id(draft: Draft, last: Dispatch | None, note: str, occurrence: int) -> str:
+    mission, number = (last.mission, last.number) if last else (None, 0)
+    return event_id(draft.state.worker, mission, number, EventType.NOTE, (note,), occurrence)
+
+
+def _learned(look: Look, view: Runtime, kind: Kind) -> Look:
+    """What the next look is compared with. A field that is not given keeps what was known of it: a writer
+    that could not parse the file leaves only its own keys in it."""
+
+    def text(value: str | None, before: str) -> str:
+        return before if value is None else digest(value)
+
+    return Look(
+        met=True,
+        kind=kind,
+        dispatch_at=view.dispatch_at if view.dispatch_at is not None else look.dispatch_at,
+        raw=text(view.raw, look.raw),
+        status=view.status or look.status,
+        result=text(view.result, look.result),
+        blocker="" if view.blocked_reason is None else digest(view.blocked_reason),
+        next_action=look.next_action if view.next_action is None else digest(view.next_action),
+    )

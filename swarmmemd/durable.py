@@ -1,0 +1,354 @@
+"""Files that survive: append, replace, make folders, lock. Knows nothing of events.
+
+The only caller of writing system calls. Takes a directory handle and a name, never a path, and follows no
+link, so that a symlink planted in a memory tree leads nowhere. Each call goes through `seam`, where a test can stop, fail,
+shorten or kill it. docs/architecture.md, "Durability".
+
+What this cannot promise: a disk that lies about fsync, or two machines writing to one tree.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import secrets
+import stat as mode
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import EllipsisType
+
+import msgspec
+
+from swarmmemd.seam import seam
+
+TEMPORARY = ".swarmmemd-tmp-"
+"""Prefix of the temporary files that a replace makes; left-overs of a crash are swept."""
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NOFOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """Which file it was, and how long: (device, inode, size in bytes)."""
+
+    device: int
+    inode: int
+    size: int
+
+
+class Version(msgspec.Struct, frozen=True):
+    """One state of a file that others write too; another state has another version."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+
+
+class Refused(OSError):
+    """Something stands where a regular file or folder of ours should be: a symlink, a FIFO, a device."""
+
+
+class Directory:
+    """An open directory. Everything in it is reached by name, relative to the handle."""
+
+    def __init__(self, descriptor: int, shown: str) -> None:
+        self.descriptor = descriptor
+        self.shown = shown
+
+    @classmethod
+    def root(cls, path: Path) -> "Directory":
+        """Opens a root. Its own path may hold symlinks: where the operator put it is his affair."""
+        return cls(os.open(path, _DIRECTORY), str(path))
+
+    def __enter__(self) -> "Directory":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the handle; twice is once."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def child(self, name: str, create: bool = False, permissions: int = 0o777) -> "Directory":
+        """The folder `name` in it. Raises `Refused` for anything that is no folder itself."""
+        if create:
+            self._make(name, permissions)
+        try:
+            descriptor = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=self.descriptor)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                raise Refused(error.errno, "not a folder of its own", f"{self.shown}/{name}") from None
+            raise
+        return Directory(descriptor, f"{self.shown}/{name}")
+
+    def _make(self, name: str, permissions: int) -> None:
+        seam.call("mkdir", name)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, permissions, dir_fd=self.descriptor)
+            self.sync()
+
+    def descend(self, parts: tuple[str, ...], create: bool = False) -> "Directory":
+        """The folder at the end of `parts`. With `create`, missing ones are made."""
+        here = Directory(os.dup(self.descriptor), self.shown)
+        for part in parts:
+            with here:
+                below = here.child(part, create)
+            here = below
+        return here
+
+    def names(self) -> list[str]:
+        """The names in it, sorted."""
+        return sorted(os.listdir(self.descriptor))
+
+    def sync(self) -> None:
+        """Makes the names in it durable."""
+        seam.call("fsync", self.shown)
+        os.fsync(self.descriptor)
+
+    def unlink(self, name: str) -> None:
+        """Removes the name."""
+        seam.call("unlink", name)
+        os.unlink(name, dir_fd=self.descriptor)
+
+
+def open_file(directory: Directory, name: str, flags: int, permissions: int = 0o666) -> int:
+    """A descriptor of the regular file `name`. Raises `Refused` for a link or anything that is no regular file."""
+    try:
+        descriptor = os.open(name, flags | _NOFOLLOW | os.O_NONBLOCK, permissions, dir_fd=directory.descriptor)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise Refused(error.errno, "not a regular file", f"{directory.shown}/{name}") from None
+        raise
+    if not mode.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise Refused(errno.EINVAL, "not a regular file", f"{directory.shown}/{name}")
+    return descriptor
+
+
+def version_of(found: os.stat_result) -> Version:
+    """The version in a stat result."""
+    return Version(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def write_all(descriptor: int, data: bytes, name: str) -> None:
+    """Writes all of `data`. On a full disk a part of it may stand there when OSError is raised."""
+    view = memoryview(data)
+    while view:
+        short = seam.call("write", name)
+        view = view[os.write(descriptor, view if short is None else view[: max(short, 1)]) :]
+
+
+def sync(descriptor: int, name: str) -> None:
+    """fsync; on macOS the call that reaches the platter. A failure means: the data counts as not written."""
+    seam.call("fsync", name)
+    if sys.platform == "darwin":
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(descriptor)
+
+
+class Appending:
+    """A file that only ever grows by a suffix, open for one append."""
+
+    def __init__(self, directory: Directory, name: str, create: bool = True) -> None:
+        self.name = name
+        self._directory = directory
+        flags = os.O_RDWR | os.O_APPEND
+        try:
+            self._descriptor = open_file(directory, name, flags)
+            self._made = False
+        except FileNotFoundError:
+            if not create:
+                raise
+            seam.call("create", name)
+            self._descriptor = open_file(directory, name, flags | os.O_CREAT)
+            self._made = True
+
+    def __enter__(self) -> "Appending":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    def mark(self) -> Mark:
+        """Identity and size now."""
+        found = os.fstat(self._descriptor)
+        return Mark(found.st_dev, found.st_ino, found.st_size)
+
+    def modified(self) -> float:
+        """When it was last written, seconds of the wall clock."""
+        return os.fstat(self._descriptor).st_mtime
+
+    def read(self, start: int, limit: int | None = None) -> bytes:
+        """The bytes from `start` on."""
+        parts: list[bytes] = []
+        at, left = start, limit if limit is not None else sys.maxsize
+        while left > 0 and (part := os.pread(self._descriptor, min(left, 1 << 20), at)):
+            parts.append(part)
+            at, left = at + len(part), left - len(part)
+        return b"".join(parts)
+
+    def append(self, data: bytes) -> None:
+        """Appends and makes durable, the file's name too where it is new."""
+        if data:
+            write_all(self._descriptor, data, self.name)
+        sync(self._descriptor, self.name)
+        if self._made:
+            self._directory.sync()
+            self._made = False
+
+
+class Held:
+    """A version of a replaceable file, kept open: what is written into it later can still be read."""
+
+    def __init__(self, descriptor: int, version: Version, data: bytes) -> None:
+        self.version = version
+        self.data = data
+        self._descriptor = descriptor
+
+    def close(self) -> None:
+        """Lets go of it; twice is once."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def reread(self) -> bytes | None:
+        """What the old file holds now, if that is something else than was read; None if not."""
+        if self._descriptor < 0 or version_of(os.fstat(self._descriptor)) == self.version:
+            return None
+        data = _read_all(self._descriptor)
+        self.version = version_of(os.fstat(self._descriptor))
+        if data == self.data:
+            return None
+        self.data = data
+        return data
+
+
+def _read_all(descriptor: int) -> bytes:
+    parts: list[bytes] = []
+    at = 0
+    while part := os.pread(descriptor, 1 << 20, at):
+        parts.append(part)
+        at += len(part)
+    return b"".join(parts)
+
+
+def hold(directory: Directory, name: str, limit: int) -> Held | None:
+    """Reads a file and keeps it open; None if there is none. Raises `Refused` beyond `limit` bytes."""
+    try:
+        descriptor = open_file(directory, name, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    found = os.fstat(descriptor)
+    if found.st_size > limit:
+        os.close(descriptor)
+        raise Refused(errno.EFBIG, f"longer than {limit} bytes", f"{directory.shown}/{name}")
+    return Held(descriptor, version_of(found), _read_all(descriptor))
+
+
+def read_file(directory: Directory, name: str, limit: int) -> bytes | None:
+    """The bytes of a file; None if there is none."""
+    held = hold(directory, name, limit)
+    if held is None:
+        return None
+    held.close()
+    return held.data
+
+
+class Moved(Exception):
+    """Somebody else wrote the file between reading and replacing it: merge again."""
+
+
+def replace(
+    directory: Directory,
+    name: str,
+    data: bytes,
+    expected: Version | EllipsisType | None = ...,
+    permissions: int | None = None,
+) -> Version:
+    """Puts `data` in the place of `name`, whole and durable, or leaves everything as it was.
+
+    With `expected` (a version, or None for "no such file") it is compare-and-swap: raises `Moved` if the file
+    is not what was read. `permissions` are those of a new file, by default those of the umask or of the file.
+    """
+    temporary = f"{TEMPORARY}{secrets.token_hex(6)}"
+    seam.call("create", temporary)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    descriptor = open_file(directory, temporary, flags, 0o666 if permissions is None else permissions)
+    try:
+        try:
+            _keep_mode(directory, name, descriptor, permissions)
+            write_all(descriptor, data, name)
+            sync(descriptor, name)
+            written = version_of(os.fstat(descriptor))
+        finally:
+            os.close(descriptor)
+        if expected is not ... and version_at(directory, name) != expected:
+            raise Moved(name)
+        seam.call("rename", name)
+        os.rename(temporary, name, src_dir_fd=directory.descriptor, dst_dir_fd=directory.descriptor)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=directory.descriptor)
+        raise
+    directory.sync()
+    return written
+
+
+def _keep_mode(directory: Directory, name: str, descriptor: int, permissions: int | None) -> None:
+    if permissions is not None:
+        return
+    with contextlib.suppress(FileNotFoundError):
+        found = os.stat(name, dir_fd=directory.descriptor, follow_symlinks=False)
+        if mode.S_ISREG(found.st_mode):
+            os.fchmod(descriptor, found.st_mode & 0o777)
+
+
+def version_at(directory: Directory, name: str) -> Version | None:
+    """The version that stands there now; None for no file. A link is refused."""
+    try:
+        found = os.stat(name, dir_fd=directory.descriptor, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if not mode.S_ISREG(found.st_mode):
+        raise Refused(errno.EINVAL, "not a regular file", f"{directory.shown}/{name}")
+    return version_of(found)
+
+
+def sweep_temporaries(directory: Directory) -> int:
+    """Removes what a replace left behind when it was killed. Only one daemon writes to a tree: none is in use."""
+    left = [name for name in directory.names() if name.startswith(TEMPORARY)]
+    for name in left:
+        with contextlib.suppress(FileNotFoundError):
+            directory.unlink(name)
+    return len(left)
+
+
+@contextlib.contextmanager
+def flock(descriptor: int) -> Iterator[bool]:
+    """Takes the exclusive lock of an open file or directory if it is free. The kernel lets go of it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
+            raise
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def private_directory(path: Path) -> Directory:
+    """The state directory, made when missing, 0700. The last part must be no link."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with Directory.root(path.parent) as parent:
+        found = parent.child(path.name, create=True, permissions=0o700)
+    os.fchmod(found.descriptor, 0o700)
+    return found

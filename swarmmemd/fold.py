@@ -1,0 +1,268 @@
+"""State as a fold of events: (State, Event) -> State, and the Status that follows from it. Pure.
+
+docs/architecture.md, "State"; docs/contracts.md, "Status".
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from swarmmemd.identity import digest
+from swarmmemd.model import BLOCKING, CheckpointState, Event, EventType, MissionId, Status, iso
+from swarmmemd.observation import CLOSED, LedgerState
+from swarmmemd.state import Dispatch, Fact, MissionState, WorkerState
+
+DISPATCHES_KEPT = 64
+CHECKPOINTS_SHOWN = 20
+FILES_SHOWN = 200
+DECISIONS_SHOWN = 100
+LINE_KEPT = 2000
+
+CONTROL_PLANE = "control-plane"
+"""`event.origin` of a block that the control plane made up, not the worker."""
+
+NOTE_STOPPED = "stopped"
+NOTE_RESET = "reset"
+NOTE_CANCELLED = "mission-cancelled"
+NOTE_LATE_BLOCK = "late-block"
+"""`event.kind` of the notes that the daemon writes itself."""
+
+_FACTS = {
+    CheckpointState.DONE: Fact.DONE,
+    CheckpointState.BLOCKED: Fact.BLOCKED,
+    CheckpointState.NEEDS_INPUT: Fact.BLOCKED,
+    CheckpointState.HANDOFF: Fact.HANDOFF,
+    CheckpointState.IN_PROGRESS: Fact.IN_PROGRESS,
+    CheckpointState.NEEDS_REVIEW: Fact.REVIEW,
+}
+_ENDING = BLOCKING | {CheckpointState.DONE, CheckpointState.HANDOFF}
+"""States after which the same task may be dispatched again, and which answer a dispatch."""
+
+
+def status(mission: MissionState) -> Status:
+    """The Status word: the first row of the table that holds."""
+    if mission.closed:
+        return Status.COMPLETE
+    if mission.fact is Fact.BLOCKED:
+        return Status.BLOCKED
+    reviewing = mission.fact is Fact.DONE and mission.ledger is LedgerState.REVIEWING
+    if mission.fact is Fact.REVIEW or reviewing:
+        return Status.REVIEW
+    return Status.PLANNING if mission.fact is Fact.NONE else Status.EXECUTING
+
+
+def fold(state: WorkerState, event: Event, number: int) -> WorkerState:
+    """The state after `event`, which belongs to dispatch `number` of its mission (0: to none)."""
+    step = _STEPS.get(event.type)
+    if event.type is EventType.DISPATCH:
+        state = _dispatched(state, event, number)
+    elif step and number:
+        state = _with_dispatch(state, event, number)
+    if event.mission is None:
+        return state
+    before = state.missions.get(event.mission) or MissionState(mission=event.mission)
+    after = replace(before, updated=event.at)
+    if step:
+        after = step(after, event, number)
+    return with_mission(state, after)
+
+
+def with_mission(state: WorkerState, mission: MissionState) -> WorkerState:
+    """The state with this mission in the place of what was known of it."""
+    return replace(state, missions={**state.missions, mission.mission: mission})
+
+
+def number_of(state: WorkerState, mission: MissionId | None) -> int:
+    """How many dispatches of the mission there were."""
+    if mission is not None:
+        known = state.missions.get(mission)
+        return known.dispatches if known else 0
+    return max((d.number for d in state.dispatches if d.mission is None), default=0)
+
+
+def event_state(event: Event) -> CheckpointState | None:
+    """The STATE of a checkpoint or blocked event, None where its line names none that is known."""
+    word = event.detail.get("state")
+    return CheckpointState(word) if word in CheckpointState.__members__ else None
+
+
+def made_by_control_plane(event: Event) -> bool:
+    """Whether a blocked event is the control plane's and not the worker's word."""
+    return event.detail.get("origin") == CONTROL_PLANE
+
+
+def ends(event: Event) -> bool:
+    """Whether the event is a terminal status of its dispatch."""
+    if event.type is EventType.NOTE:
+        return event.detail.get("kind") in (NOTE_STOPPED, NOTE_RESET)
+    return made_by_control_plane(event) or event_state(event) in _ENDING
+
+
+def answers(event: Event) -> bool:
+    """Whether the event is the worker's own answer to its dispatch."""
+    return event_state(event) in _ENDING and not made_by_control_plane(event)
+
+
+def _dispatched(state: WorkerState, event: Event, number: int) -> WorkerState:
+    dispatch = Dispatch(
+        mission=event.mission,
+        assignment=event.assignment,
+        number=number,
+        at=event.at,
+        task=digest(event.detail.get("task")),
+    )
+    return replace(state, dispatches=(*state.dispatches, dispatch)[-DISPATCHES_KEPT:])
+
+
+def _with_dispatch(state: WorkerState, event: Event, number: int) -> WorkerState:
+    """Marks the dispatch that the event ends or answers."""
+    if not (ends(event) or answers(event)):
+        return state
+
+    def mark(dispatch: Dispatch) -> Dispatch:
+        if dispatch.mission != event.mission or dispatch.number != number:
+            return dispatch
+        at = max(dispatch.ended_at, event.at)
+        return replace(dispatch, ended=True, ended_at=at, answered=dispatch.answered or answers(event))
+
+    return replace(state, dispatches=tuple(map(mark, state.dispatches)))
+
+
+def _start(mission: MissionState, event: Event, number: int) -> MissionState:
+    task = str(event.detail.get("task") or "")
+    repeated = digest(task).startswith(digest(event.summary)) or digest(first_line(task)) == digest(event.summary)
+    objective = task if repeated else ": ".join(filter(None, (event.summary, task)))
+    return replace(mission, title=event.summary[:LINE_KEPT], objective=objective[:LINE_KEPT])
+
+
+def _dispatch(mission: MissionState, event: Event, number: int) -> MissionState:
+    return replace(
+        mission,
+        dispatches=number,
+        dispatched_at=event.at,
+        fact=Fact.DISPATCHED,
+        closed=False,
+        assignment=event.assignment,
+        blockers=(),
+    )
+
+
+def _checkpoint(mission: MissionState, event: Event, number: int) -> MissionState:
+    if made_by_control_plane(event):
+        return _blocked_by_control_plane(mission, event)
+    said = event_state(event)
+    mission = replace(
+        mission,
+        checkpoints=(*mission.checkpoints, checkpoint_line(event))[-CHECKPOINTS_SHOWN:],
+        checkpoint_count=mission.checkpoint_count + 1,
+        files=newest(mission.files, files_of(event), FILES_SHOWN),
+        decisions=newest(mission.decisions, decisions_of(event), DECISIONS_SHOWN),
+    )
+    # The answer to an earlier dispatch, come late, says nothing about the one that runs now.
+    if said is None or number < mission.dispatches:
+        return mission
+    return replace(
+        mission,
+        fact=_FACTS[said],
+        blockers=_own_blockers(event, said),
+        next_action=str(event.detail.get("nextAction") or "")[:LINE_KEPT],
+    )
+
+
+def _own_blockers(event: Event, said: CheckpointState) -> tuple[str, ...]:
+    blocker = event.detail.get("blocker") or (event.summary if said in BLOCKING else None)
+    return (str(blocker)[:LINE_KEPT],) if blocker else ()
+
+
+def _blocked_by_control_plane(mission: MissionState, event: Event) -> MissionState:
+    return replace(
+        mission, fact=Fact.BLOCKED, blockers=newest(mission.blockers, (event.summary[:LINE_KEPT],), FILES_SHOWN)
+    )
+
+
+def _complete(mission: MissionState, event: Event, number: int) -> MissionState:
+    return replace(mission, closed=True, blockers=())
+
+
+def _resume(mission: MissionState, event: Event, number: int) -> MissionState:
+    return replace(mission, fact=Fact.RESUMED)
+
+
+def _note(mission: MissionState, event: Event, number: int) -> MissionState:
+    kind = event.detail.get("kind")
+    if kind == NOTE_CANCELLED:
+        return replace(mission, closed=True, blockers=())
+    if kind in (NOTE_STOPPED, NOTE_RESET):
+        return _blocked_by_control_plane(mission, event)
+    return mission
+
+
+_STEPS: dict[EventType, Callable[[MissionState, Event, int], MissionState]] = {
+    EventType.MISSION_START: _start,
+    EventType.DISPATCH: _dispatch,
+    EventType.CHECKPOINT: _checkpoint,
+    EventType.BLOCKED: _checkpoint,
+    EventType.COMPLETE: _complete,
+    EventType.RESUME: _resume,
+    EventType.NOTE: _note,
+}
+
+
+def first_line(text: str | None) -> str:
+    """The first line of `text` that is not blank; empty for none."""
+    return next((line.strip() for line in (text or "").splitlines() if line.strip()), "")
+
+
+def newest(known: tuple[str, ...], more: tuple[str, ...], limit: int) -> tuple[str, ...]:
+    """The newest `limit` different texts, oldest first; one that comes again is new again."""
+    if not more:
+        return known
+    return tuple(dict.fromkeys(reversed((*known, *more))))[:limit][::-1]
+
+
+def checkpoint_line(event: Event) -> str:
+    """The text of a checkpoint's bullet under Checkpoints."""
+    said = event.detail.get("state") or event.type
+    return f"{iso(event.at)}: {said} — {event.summary[:LINE_KEPT]}"
+
+
+def blocker_lines(event: Event) -> tuple[str, ...]:
+    """The texts that the event can put under Blockers."""
+    return tuple(str(text)[:LINE_KEPT] for text in (event.detail.get("blocker"), event.summary) if text)
+
+
+def files_of(event: Event) -> tuple[str, ...]:
+    """The paths that a checkpoint names, one each, without list marks."""
+    return _items(event.detail.get("filesChanged"), split=True)
+
+
+def decisions_of(event: Event) -> tuple[str, ...]:
+    """The decisions that a checkpoint names, one each, without list marks."""
+    return _items(event.detail.get("decisions"), split=False)
+
+
+def _items(value: Any, split: bool) -> tuple[str, ...]:
+    """The items of a list, a line or, where `split`, a run of commas. A comma inside of brackets is text."""
+    if not isinstance(value, str):
+        return ()
+    lines = value.splitlines()
+    parts = [part for line in lines for part in (_commas(line) if split else [line])]
+    return tuple(filter(None, (_without_mark(part)[:LINE_KEPT] for part in parts)))
+
+
+def _commas(line: str) -> list[str]:
+    return line.replace(", ", ",\n").split(",\n") if "(" not in line else [line]
+
+
+def _without_mark(item: str) -> str:
+    text = item.strip().strip(",").strip()
+    head, _, rest = text.partition(" ")
+    if head in ("-", "*", "+", "•") or (head[:-1].isdigit() and head[-1:] in (".", ")")):
+        text = rest.strip()
+    return text.strip("`")
+
+
+def is_open(state: LedgerState | None) -> bool:
+    """Whether the ledger holds a mission of this state open."""
+    return state is not None and state not in CLOSED

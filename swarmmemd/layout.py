@@ -1,0 +1,71 @@
+"""Every path there is, made in one place: which root, which folders below it, which name.
+
+A place is made from ids that were checked (`model`) and from constants, so no part of it can leave its root;
+`durable` opens it part by part and follows no link. docs/contracts.md, "Paths".
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from swarmmemd.model import MissionId, WorkerId
+
+MEMORY = "memory"
+RUNTIME = "runtime.json"
+SUMMARY = "SUMMARY.md"
+EVENTS = "events.jsonl"
+JOURNAL = "journal.db"
+LOCK = "lock"
+STATUS = "status.json"
+LAST_EXIT = "last-exit.json"
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A file below a root: the folders that lead to it, each a plain name, and its own name."""
+
+    folders: tuple[str, ...]
+    name: str
+
+    def __post_init__(self) -> None:
+        for part in (*self.folders, self.name):
+            if part in ("", ".", "..") or "/" in part or "\0" in part:
+                raise ValueError(f"not a plain name: {part!r}")
+
+    def below(self, root: Path) -> Path:
+        """The path, for messages."""
+        return root.joinpath(*self.folders, self.name)
+
+
+def summary(mission: MissionId) -> Place:
+    """Below the worker's profile: what is true of the mission now."""
+    return Place((MEMORY, "missions", mission), SUMMARY)
+
+
+def events(mission: MissionId) -> Place:
+    """Below the worker's profile: the mission's events."""
+    return Place((MEMORY, "missions", mission), EVENTS)
+
+
+def episode(day: str) -> Place:
+    """Below the worker's profile: what happened on one UTC day, `YYYY-MM-DD`."""
+    return Place((MEMORY, "episodes"), f"{day}.md")
+
+
+def profile(profiles_root: Path, worker: WorkerId) -> Path:
+    """The worker's profile directory."""
+    return profiles_root / worker
+
+
+def runtime(profiles_root: Path, worker: WorkerId) -> Path:
+    """The worker's `runtime.json`: read."""
+    return profiles_root / worker / RUNTIME
+
+
+def ledger(workspace_root: Path) -> Path:
+    """The mission ledger: read."""
+    return workspace_root / ".runtime" / "swarm-missions.json"
+
+
+def roster(workspace_root: Path) -> Path:
+    """The roster: read."""
+    return workspace_root / "swarm.yaml"

@@ -1,0 +1,122 @@
+"""What the sources show at one look, as frozen values. Parsed by `sources`, judged by `derive`.
+
+A part of an `Observation` that is None was not looked at, or is unchanged since the last look. A part that
+cannot be read is `Unreadable`, one whose file is missing `Absent`: neither says anything about the worker.
+docs/contracts.md, "Sources".
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+
+from swarmmemd.model import Absent, AssignmentId, MissionId, Unreadable, WorkerId
+
+
+class Phase(StrEnum):
+    """The values of `phase` that mean something; any other text is free."""
+
+    DISPATCHED = "dispatched"
+    STOPPED = "stopped"
+    CANCELLED = "cancelled"
+
+
+class Runtime(msgspec.Struct, frozen=True, kw_only=True):
+    """One believed `runtime.json`. A field of another type than the control plane writes is as if not given.
+
+    `bad_ids` holds what stands in the place of an id and is none; such a snapshot is skipped whole.
+    Times are ms. `raw` is the whole message that the control plane took the checkpoint from.
+    """
+
+    phase: str | None = None
+    status: str | None = None
+    task: str | None = None
+    mission: MissionId | None = None
+    assignment: AssignmentId | None = None
+    bad_ids: tuple[str, ...] = ()
+    dispatch_at: int | None = None
+    dispatch_mode: str | None = None
+    dispatch_result: str | None = None
+    check_in: int | None = None
+    output_at: int | None = None
+    cancelled_at: int | None = None
+    blocked_reason: str | None = None
+    result: str | None = None
+    next_action: str | None = None
+    control_message: str | None = None
+    cancellation: str | None = None
+    raw: str | None = None
+    written: int = 0
+    """mtime of the file: when something happened, if nothing in it says so."""
+
+
+class LedgerState(StrEnum):
+    """Mission states of the ledger."""
+
+    PLANNING = "planning"
+    DISPATCHING = "dispatching"
+    EXECUTING = "executing"
+    REVIEWING = "reviewing"
+    BLOCKED = "blocked"
+    COMPLETE = "complete"
+    CANCELLED = "cancelled"
+
+
+CLOSED = frozenset({LedgerState.COMPLETE, LedgerState.CANCELLED})
+
+
+class LedgerAssignment(msgspec.Struct, frozen=True):
+    """One assignment of a ledger mission: who does what."""
+
+    id: AssignmentId | None
+    worker: WorkerId
+    task: str | None
+
+
+class LedgerMission(msgspec.Struct, frozen=True):
+    """One mission of the ledger. `updated` is ms, None when the ledger does not say."""
+
+    id: MissionId
+    title: str
+    state: LedgerState
+    created: int | None
+    updated: int | None
+    assignments: tuple[LedgerAssignment, ...]
+
+    def task_of(self, worker: WorkerId) -> str | None:
+        """The task of the worker's first assignment that has one."""
+        return next((a.task for a in self.assignments if a.worker == worker and a.task), None)
+
+
+class Ledger(msgspec.Struct, frozen=True):
+    """The missions of one believed ledger, by id and by the workers that they name."""
+
+    missions: Mapping[MissionId, LedgerMission]
+    by_worker: Mapping[WorkerId, tuple[LedgerMission, ...]]
+
+    def of(self, worker: WorkerId) -> tuple[LedgerMission, ...]:
+        """The missions that name the worker, in the ledger's order."""
+        return self.by_worker.get(worker, ())
+
+
+class RosterWorker(msgspec.Struct, frozen=True, kw_only=True):
+    """What `swarm.yaml` says of a worker."""
+
+    id: WorkerId
+    name: str
+    role: str | None = None
+    specialty: str | None = None
+    model: str | None = None
+    mission: str | None = None
+    greenlight: tuple[str, ...] = ()
+
+
+Roster = Mapping[WorkerId, RosterWorker]
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True):
+    """All that one look shows of one worker. `at` is when the look was, ms: no event is later than that."""
+
+    at: int
+    runtime: Runtime | Unreadable | Absent | None = None
+    ledger: Ledger | None = None

@@ -1,0 +1,128 @@
+"""One event as one line of `events.jsonl`, and a line as what it is. Pure.
+
+docs/contracts.md, "events.jsonl".
+"""
+
+from typing import Any
+
+import msgspec
+
+from swarmmemd.foreign import Foreign, understand
+from swarmmemd.model import (
+    Event,
+    EventId,
+    EventType,
+    WorkerId,
+    assignment_id,
+    iso,
+    mission_id,
+    parse_iso,
+    worker_id,
+)
+
+LINE_LIMIT = 64 * 1024
+"""Bytes of a line with its line break. Longer values are cut and marked with their length."""
+
+_SHORTEST_CUT = 64
+_encoder = msgspec.json.Encoder()
+
+
+def clean(value: Any) -> Any:
+    """`value` without what UTF-8 cannot hold: half an emoji becomes U+FFFD."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode() if not value.isascii() else value
+    if isinstance(value, dict):
+        return {clean(key): clean(item) for key, item in value.items()}
+    return value
+
+
+def encode(event: Event) -> bytes:
+    """The line of `event`, ended with a line break, at most `LINE_LIMIT` bytes."""
+    line: dict[str, Any] = {
+        "at": iso(event.at),
+        "type": event.type.value,
+        "workerId": event.worker,
+        "missionId": event.mission,
+        "assignmentId": event.assignment,
+        "summary": clean(event.summary),
+    }
+    if event.detail:
+        line["event"] = clean(event.detail)
+    line["id"] = event.id
+    data = _encoder.encode(line)
+    if len(data) >= LINE_LIMIT:
+        data = _shortened(line)
+    return data + b"\n"
+
+
+def _shortened(line: dict[str, Any]) -> bytes:
+    """Cuts the longest value again and again, by half of it or by what is too much, until the line fits."""
+    whole: dict[tuple[str, ...], int] = {}
+    while len(data := _encoder.encode(line)) >= LINE_LIMIT:
+        path, text = max(_texts(line), key=lambda item: len(item[1]))
+        length = whole.setdefault(path, len(text))
+        excess = len(data) - LINE_LIMIT + _SHORTEST_CUT
+        keep = max(len(text) - max(excess // 3, _SHORTEST_CUT), len(text) // 2)
+        _put(line, path, f"{text[:keep].partition('… [cut, ')[0]}… [cut, {length} characters]")
+    return data
+
+
+def _texts(line: dict[str, Any]) -> list[tuple[tuple[str, ...], str]]:
+    found = [(("summary",), line["summary"])]
+    found += [(("event", key), value) for key, value in line.get("event", {}).items() if isinstance(value, str)]
+    return found
+
+
+def _put(line: dict[str, Any], path: tuple[str, ...], text: str) -> None:
+    if len(path) == 1:
+        line[path[0]] = text
+    else:
+        line["event"] = {**line["event"], path[1]: text}
+
+
+def decode(data: bytes, worker: WorkerId) -> Event | Foreign | None:
+    """What a line (without its line break) of the worker's `events.jsonl` holds.
+
+    An `Event` is one of ours, a `Foreign` what another writer says in words that we know; None is a torn
+    line, or one that says nothing we could say.
+    """
+    try:
+        line = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if not isinstance(line, dict):
+        return None
+    return _own(line, worker) or understand(line)
+
+
+def _own(line: dict[str, Any], worker: WorkerId) -> Event | None:
+    id, at, summary = line.get("id"), parse_iso(line.get("at")), line.get("summary")
+    if not (isinstance(id, str) and id.startswith("ev_") and at is not None and isinstance(summary, str)):
+        return None
+    if worker_id(line.get("workerId")) != worker or line.get("type") not in set(EventType):
+        return None
+    detail = line.get("event")
+    return Event(
+        id=EventId(id),
+        at=at,
+        type=EventType(line["type"]),
+        worker=worker,
+        mission=mission_id(line.get("missionId")),
+        assignment=assignment_id(line.get("assignmentId")),
+        summary=summary,
+        detail=detail if isinstance(detail, dict) else {},
+    )
+
+
+_SURE_TO_FIT = 8 * 1024
+"""Characters of all values together: fewer cannot make a line too long."""
+
+
+def bounded(event: Event) -> Event:
+    """The event as its own line gives it back: values that do not fit are cut before anything is made of them,
+    so that files made from the event now and after a restart are the same."""
+    size = len(event.summary) + sum(len(value) for value in event.detail.values() if isinstance(value, str))
+    if size < _SURE_TO_FIT and event.summary.isascii() and all(str(v).isascii() for v in event.detail.values()):
+        return event
+    found = decode(encode(event)[:-1], event.worker)
+    return found if isinstance(found, Event) else event

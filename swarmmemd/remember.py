@@ -1,0 +1,156 @@
+"""A worker's state from the lines of its `events.jsonl` files: the start without a journal. Pure.
+
+Own lines count by their id, another writer's by what they say. docs/architecture.md, "Without a journal".
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from swarmmemd.fold import CONTROL_PLANE, event_state, fold, number_of
+from swarmmemd.foreign import Foreign, gist, said_digest, values
+from swarmmemd.identity import event_id
+from swarmmemd.model import BLOCKING, Event, EventType, MissionId, WorkerId
+from swarmmemd.state import Dispatch, WorkerState
+
+from msgspec.structs import replace
+
+Line = Event | Foreign
+
+
+def remember(worker: WorkerId, files: Iterable[tuple[MissionId, Iterable[Line]]]) -> tuple[WorkerState, tuple[Event, ...]]:
+    """The state that the lines of all missions add up to, and the events that they tell of, each once.
+
+    Lines of one file keep their order; those of several are merged by their times.
+    """
+    memory = _Memory(worker)
+    merged: list[tuple[int, int, MissionId, Line]] = []
+    for mission, lines in files:
+        latest = 0
+        for line in lines:
+            latest = max(latest, line.at)
+            merged.append((latest, len(merged), mission, line))
+    for _, _, mission, line in sorted(merged, key=lambda item: item[:2]):
+        if isinstance(line, Event):
+            memory.own(line)
+        elif line.mission == mission:
+            memory.foreign(line, mission)
+    return memory.state, tuple(memory.events)
+
+
+class _Memory:
+    def __init__(self, worker: WorkerId) -> None:
+        self.state = WorkerState(worker=worker)
+        self.events: list[Event] = []
+        self._ids: set[str] = set()
+        self._said: set[tuple[MissionId | None, int, str]] = set()
+
+    def own(self, event: Event) -> None:
+        if event.id in self._ids:
+            return
+        number = self._number(event)
+        self._said.add((event.mission, number, gist(event)))
+        self._add(event, number)
+
+    def foreign(self, line: Foreign, mission: MissionId) -> None:
+        """Takes over what no line before it has said."""
+        number = number_of(self.state, mission)
+        if self._tells_of_known(line, mission, number):
+            return
+        if line.type is EventType.DISPATCH:
+            number += 1
+        detail, words = _detail(line), _words(line)
+        id = event_id(self.state.worker, mission, number, _type(line), words, 1)
+        event = Event(
+            id=id,
+            at=line.at,
+            type=_type(line),
+            worker=self.state.worker,
+            mission=mission,
+            assignment=line.assignment,
+            summary=line.text,
+            detail=detail,
+        )
+        if id in self._ids:
+            return
+        self._add(event, number)
+        if line.state is not None:
+            self._heard(mission, number, said_digest(line.state, line.text))
+
+    def _add(self, event: Event, number: int) -> None:
+        self._ids.add(event.id)
+        self.events.append(event)
+        self.state = fold(self.state, event, number)
+
+    def _tells_of_known(self, line: Foreign, mission: MissionId, number: int) -> bool:
+        known = self.state.missions.get(mission)
+        if line.type is EventType.MISSION_START:
+            return known is not None
+        if line.type is EventType.COMPLETE:
+            return known is not None and known.closed
+        if line.type is EventType.DISPATCH:
+            last = self._dispatch(mission, number)
+            again = last is not None and last.ended and line.at > last.ended_at
+            return last is not None and last.assignment == line.assignment and not again
+        if line.state is not None:
+            return (mission, number, said_digest(line.state, line.text)) in self._said
+        return line.type is not EventType.HANDOFF_REQUESTED
+
+    def _dispatch(self, mission: MissionId | None, number: int) -> Dispatch | None:
+        of = (d for d in reversed(self.state.dispatches) if d.mission == mission and d.number == number)
+        return next(of, None)
+
+    def _heard(self, mission: MissionId, number: int, said: str) -> None:
+        self._said.add((mission, number, said))
+
+        def mark(dispatch: Dispatch) -> Dispatch:
+            mine = dispatch.mission == mission and dispatch.number == number
+            return replace(dispatch, said=(*dispatch.said, said)[-32:]) if mine else dispatch
+
+        self.state = replace(self.state, dispatches=tuple(map(mark, self.state.dispatches)))
+
+    def _number(self, event: Event) -> int:
+        """Which dispatch of its mission an own event belongs to: the one whose number gives its id."""
+        newest = number_of(self.state, event.mission)
+        if event.type is EventType.DISPATCH:
+            return newest + 1
+        if event.type is EventType.MISSION_START:
+            return 0
+        words = _own_words(event)
+        for number in range(newest, 0, -1):
+            if event.id == event_id(event.worker, event.mission, number, event.type, words, 1):
+                return number
+        return newest
+
+
+def _own_words(event: Event) -> tuple[str | None, ...]:
+    detail = event.detail
+    if event_state(event) is None:
+        return (detail.get("kind"),) if detail.get("kind") else ()
+    if detail.get("origin") == CONTROL_PLANE:
+        return (CONTROL_PLANE, None, detail.get("blocker"), None)
+    return (detail.get("state"), detail.get("result"), detail.get("blocker"), detail.get("nextAction"))
+
+
+def _type(line: Foreign) -> EventType:
+    """A foreign BLOCKED can stand in a line of type `checkpoint`; ours is `blocked`."""
+    if line.state is None:
+        return line.type
+    return EventType.BLOCKED if line.state in BLOCKING else EventType.CHECKPOINT
+
+
+def _detail(line: Foreign) -> dict[str, Any]:
+    if line.state is not None:
+        return values(line)
+    if line.type is EventType.DISPATCH:
+        task = line.detail.get("task")
+        return {"task": task if isinstance(task, str) else line.text, "mode": None}
+    return {}
+
+
+def _words(line: Foreign) -> tuple[str | None, ...]:
+    if line.state is None:
+        return ()
+    detail = values(line)
+    return (detail["state"], detail["result"], detail["blocker"], detail["nextAction"])
+
+

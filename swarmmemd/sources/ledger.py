@@ -1,0 +1,49 @@
+"""`swarm-missions.json`: the control plane's mission ledger. Pure; docs/contracts.md, "Ledger"."""
+
+from typing import Any
+
+from swarmmemd.model import Unreadable, WorkerId, assignment_id, mission_id, worker_id
+from swarmmemd.observation import Ledger, LedgerAssignment, LedgerMission, LedgerState
+from swarmmemd.sources.document import json_object, millis, text
+
+
+def parse_ledger(data: bytes, written: int) -> Ledger | Unreadable:
+    """The missions in `data`. One without a valid id or a known state is left out; the others count."""
+    fields = json_object(data)
+    if isinstance(fields, Unreadable):
+        return fields
+    listed = fields.get("missions")
+    if not isinstance(listed, list):
+        return Unreadable("missions is no list")
+    found = [mission for item in listed if isinstance(item, dict) and (mission := _mission(item))]
+    by_worker: dict[WorkerId, list[LedgerMission]] = {}
+    for mission in found:
+        for worker in dict.fromkeys(assignment.worker for assignment in mission.assignments):
+            by_worker.setdefault(worker, []).append(mission)
+    return Ledger(
+        missions={mission.id: mission for mission in found},
+        by_worker={worker: tuple(missions) for worker, missions in by_worker.items()},
+    )
+
+
+def _mission(fields: dict[str, Any]) -> LedgerMission | None:
+    id, state = mission_id(fields.get("id")), text(fields, "state")
+    if id is None or state not in set(LedgerState):
+        return None
+    listed = fields.get("assignments")
+    assignments = listed if isinstance(listed, list) else []
+    return LedgerMission(
+        id=id,
+        title=text(fields, "title") or id,
+        state=LedgerState(state),
+        created=millis(fields, "createdAt"),
+        updated=millis(fields, "updatedAt"),
+        assignments=tuple(found for item in assignments if isinstance(item, dict) and (found := _assignment(item))),
+    )
+
+
+def _assignment(fields: dict[str, Any]) -> LedgerAssignment | None:
+    worker = worker_id(fields.get("workerId"))
+    if worker is None:
+        return None
+    return LedgerAssignment(assignment_id(fields.get("id")), worker, text(fields, "task"))
