@@ -1,0 +1,127 @@
+"""From the label lines of a message to its blocks: which label belongs to which STATE line.
+
+A block runs from one STATE line to the next. A deeper quoted (or newly fenced) STATE line begins a block
+within a value; if the outer block goes on below it, that inner block was text. docs/contracts.md,
+"Checkpoints".
+"""
+
+from bisect import bisect_right
+
+from swarmmemd.checkpoint.lines import is_blank, unquoted
+from swarmmemd.checkpoint.scanning import Label, Scanned
+from swarmmemd.checkpoint.states import is_stateful
+
+_FEWEST_LABELS = 4
+
+
+class Block:
+    """A STATE line and the label lines that belong to it, in order."""
+
+    def __init__(self, state: Label) -> None:
+        self.state = state
+        self.labels = [state]
+        self.names = {state.name}
+        self.swallowed = False
+        self.limit = 0
+
+    def add(self, label: Label) -> None:
+        self.labels.append(label)
+        self.names.add(label.name)
+
+    def fields(self) -> list[Label]:
+        """One line for each label. Of several the last in the STATE line's case, else the last of all."""
+        chosen: dict[str, Label] = {}
+        for label in self.labels:
+            known = chosen.get(label.name)
+            if known is None or label.case == self.state.case or known.case != self.state.case:
+                chosen[label.name] = label
+        return sorted(chosen.values(), key=lambda label: label.line)
+
+
+def blocks(scanned: Scanned) -> list[Block]:
+    """The blocks with enough labels, in order, each with the line that it does not go beyond."""
+    grouping = _Grouping(scanned)
+    for number, label in enumerate(scanned.labels):
+        grouping.take(number, label)
+    whole = [block for block in grouping.found if len(block.names) >= _FEWEST_LABELS and not block.swallowed]
+    for block in whole:
+        after = bisect_right(grouping.starts, block.labels[-1].line)
+        block.limit = grouping.starts[after] if after < len(grouping.starts) else len(scanned.lines)
+    return whole
+
+
+class _Grouping:
+    def __init__(self, scanned: Scanned) -> None:
+        self.found: list[Block] = []
+        self.starts: list[int] = []
+        self._scanned = scanned
+        self._stack: list[Block] = []
+
+    def take(self, number: int, label: Label) -> None:
+        if label.name != "STATE":
+            self._continue(label)
+        elif not self._is_text(number, label):
+            self._begin(label)
+
+    def _is_text(self, number: int, label: Label) -> bool:
+        """A STATE-like line in another case is text without a state, or if the block goes on below it."""
+        top = self._stack[-1] if self._stack else None
+        if top is None or top.state.quote != label.quote or top.state.case == label.case:
+            return False
+        if not is_stateful(self._value(label)):
+            return True
+        following = self._scanned.labels[number + 1 : number + 2]
+        return any(
+            after.quote == label.quote and after.case == top.state.case and after.name not in top.names
+            for after in following
+        )
+
+    def _value(self, label: Label) -> str:
+        line = label.line
+        if label.text.inline:
+            return label.text.inline
+        for below in range(line + 1, len(self._scanned.lines)):
+            if not is_blank(self._scanned.lines[below]):
+                return unquoted(self._scanned.lines[below], label.quote)
+        return ""
+
+    def _begin(self, label: Label) -> None:
+        while self._stack and not _is_within(label, self._stack[-1].state):
+            self._stack.pop()
+        block = Block(label)
+        self._stack.append(block)
+        self.found.append(block)
+        self.starts.append(label.line)
+
+    def _continue(self, label: Label) -> None:
+        """Give the label to its block. Blocks deeper than that block were text of its value."""
+        owner = self._owner(label)
+        if owner is None:
+            while self._stack and self._stack[-1].state.quote > label.quote:
+                self._stack.pop()
+            return
+        while self._stack[-1] is not owner:
+            self._stack.pop().swallowed = True
+        owner.add(label)
+
+    def _owner(self, label: Label) -> Block | None:
+        """The open block at the label's depth; an outer one if its fence has ended and it lacks the label."""
+        for index in range(len(self._stack) - 1, -1, -1):
+            block = self._stack[index]
+            if block.state.quote < label.quote:
+                return None
+            if block.state.quote > label.quote or (index and _resumes(self._stack[index - 1], block, label)):
+                continue
+            return block if block is self._stack[-1] or label.name not in block.names else None
+        return None
+
+
+def _is_within(label: Label, outer: Label) -> bool:
+    """Deeper quoted than the open block, or in a fence that was opened within it."""
+    return label.quote > outer.quote or (label.quote == outer.quote and label.fences > outer.fences)
+
+
+def _resumes(outer: Block, inner: Block, label: Label) -> bool:
+    """Whether the outer block goes on below the fence in which the inner one stands."""
+    ended = outer.state.quote == label.quote and inner.state.fences > label.fences
+    return ended and label.name not in outer.names

@@ -1,0 +1,180 @@
+"""The shapes of one line: quote marks, fences, headings, rules, and a label with its decoration.
+
+Every pattern is possessive: a line is read once, however long it is.
+"""
+
+import re
+from typing import NamedTuple
+
+INVISIBLE = "\u00ad\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
+_INVISIBLES = re.compile(f"[{INVISIBLE}]")
+EDGE = "".join(c for c in map(chr, range(0x3001)) if c.isspace() or _INVISIBLES.match(c)) + "\ufeff"
+"""What is cut off at both ends of a value: white space and characters without a shape."""
+
+EMOJI = (
+    "[\u200d\u20e3\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff"
+    "\u3030\u303d\ufe00-\ufe0f\U0001f000-\U0001faff]"
+)
+_GAP = rf"[\s{INVISIBLE}]"
+_QUOTE = re.compile(rf"(?:{_GAP}*+>)*+")
+_ITEM = r"(?:[-+*•‣·–—](?=\s)|[0-9]{1,3}[.)](?=[\s*_`]))"
+_FENCE = re.compile(rf"(?:{_GAP}|{_ITEM})*+(?P<mark>`{{3,}}+(?=[^`]*+\Z)|~{{3,}}+)(?P<info>.*+)", re.DOTALL)
+_HEADING = re.compile(rf"{_GAP}*+#{{1,6}}+(?:\s|\Z)")
+_RULES = ("-", "*", "_", "=", "─", "━", "═")
+_SEPARATOR = re.compile(r"[\s|:-]*+\Z")
+
+_JOIN = r"[_\-\\ \t\u00a0\u2010\u2011\u3000]{1,4}+"
+_WORD = f"STATE|FILES{_JOIN}CHANGED|COMMANDS{_JOIN}RUN|RESULT|BLOCKER|NEXT{_JOIN}ACTION|DECISIONS"
+_LABEL = re.compile(
+    rf"(?P<lead>(?:{_GAP}|[>|#]|{_ITEM}|\[[ xX✓✔]?\]|[0-9]\ufe0f?\u20e3|{EMOJI})*+)"
+    rf"(?P<open>(?:[*_`]|{EMOJI}|{_GAP}|[0-9]{{1,3}}[.)])*+)"
+    rf"(?P<word>(?ai:{_WORD}))(?P<close>[*_`]*+){_GAP}*+"
+    r"(?P<sep>:(?![:=])|[：﹕]|=(?![=~>])|\|)?+"
+)
+_STATE = re.compile(f"[{INVISIBLE}]*+".join("STATE"), re.IGNORECASE)
+_HEAD = 120
+_NAMES = {"S": "STATE", "F": "FILES_CHANGED", "C": "COMMANDS_RUN", "R": "RESULT", "B": "BLOCKER"}
+_NAMES |= {"N": "NEXT_ACTION", "D": "DECISIONS"}
+
+
+class LabelText(NamedTuple):
+    """A label as one line shows it, and what stands behind it on that line."""
+
+    name: str
+    case: str
+    inline: str
+    pending: str
+    """Marks opened before the label and not closed beside it: they close behind the value."""
+    table: bool
+
+
+def may_hold_state(text: str) -> bool:
+    """Whether the word stands anywhere: most messages hold no block at all."""
+    return _STATE.search(text) is not None
+
+
+def is_blank(line: str) -> bool:
+    """Nothing to see on this line."""
+    return not line.strip(EDGE)
+
+
+def quoted(line: str) -> tuple[int, str]:
+    """How deep the line is quoted, and the line without its quote marks."""
+    found = _QUOTE.match(line)
+    if found is None or not found.end():
+        return 0, line
+    return found.group().count(">"), line[found.end() :].removeprefix(" ")
+
+
+def unquoted(line: str, depth: int) -> str:
+    """The line without its first `depth` quote marks: deeper ones are text of the value."""
+    has, rest = quoted(line) if depth else (0, line)
+    if has <= depth:
+        return rest
+    end = 0
+    for _ in range(depth):
+        end = line.index(">", end) + 1
+    return line[end:].removeprefix(" ")
+
+
+def fence(line: str) -> tuple[str, bool] | None:
+    """The mark of a fence line and whether it names a language; None for any other line."""
+    found = _FENCE.match(line)
+    return (found["mark"], not is_blank(found["info"])) if found else None
+
+
+def is_heading(line: str) -> bool:
+    """A Markdown heading."""
+    return _HEADING.match(line) is not None
+
+
+def is_rule(line: str) -> bool:
+    """A line of three or more of the same stroke."""
+    body = line.strip(EDGE)
+    if not body.startswith(_RULES):
+        return False
+    compact = "".join(body.split())
+    return len(compact) >= 3 and compact == compact[0] * len(compact)
+
+
+def is_separator(line: str) -> bool:
+    """The row of dashes below the head of a table."""
+    return "|" in line and "-" in line and _SEPARATOR.match(line) is not None
+
+
+def is_row(line: str) -> bool:
+    """A row of a table, or a line behind a pipe."""
+    return line.lstrip(EDGE).startswith("|")
+
+
+def label(line: str) -> LabelText | None:
+    """The label that the line begins with. docs/contracts.md, "Checkpoints"."""
+    found = _LABEL.match(line)
+    if found is None and not line.isascii():
+        line = _INVISIBLES.sub("", line[:_HEAD]) + line[_HEAD:]
+        found = _LABEL.match(line)
+    if found is None:
+        return None
+    opened = "".join(mark for mark in found["open"] if mark in "*_`")
+    if len(found["close"]) > len(opened):
+        return None
+    if found["sep"] is None:
+        return _bare(found, opened, line[found.end() :])
+    return _with_value(found, opened, line[found.end() :])
+
+
+def _bare(found: re.Match[str], opened: str, rest: str) -> LabelText | None:
+    """A heading or a bold line with nothing but the label: the value stands below."""
+    bold = opened[-2:] in ("**", "__") and opened[::-1] == found["close"]
+    if not (bold or "#" in found["lead"]) or rest.strip(EDGE + "#"):
+        return None
+    return _label_text(found["word"], "", "", "|" in found["lead"])
+
+
+def _with_value(found: re.Match[str], opened: str, rest: str) -> LabelText | None:
+    table = "|" in found["lead"]
+    if found["sep"] == "|" and not table:
+        return None
+    pending = opened[::-1][len(found["close"]) :]
+    inline = rest.strip(EDGE)
+    if table:
+        inline = inline.removeprefix("|").lstrip(EDGE) if found["sep"] != "|" else inline
+        inline = inline.removesuffix("|").rstrip(EDGE).replace("\\|", "|")
+    if pending and inline.startswith(pending):
+        inline, pending = inline[len(pending) :].lstrip(EDGE), ""
+    elif pending and inline.endswith(pending):
+        inline, pending = inline.removesuffix(pending).rstrip(EDGE), ""
+    return _label_text(found["word"], inline, pending, table)
+
+
+def _label_text(word: str, inline: str, pending: str, table: bool) -> LabelText:
+    case = "upper" if word.isupper() else "lower" if word.islower() else "mixed"
+    return LabelText(_NAMES[word[0].upper()], case, inline, pending, table)
+
+
+def _is_structure(line: str) -> bool:
+    """Whether the line would not be read as plain text of a value."""
+    return (
+        is_blank(line)
+        or quoted(line)[0] > 0
+        or is_heading(line)
+        or is_rule(line)
+        or fence(line) is not None
+        or label(line) is not None
+    )
+
+
+def escaped(line: str) -> str:
+    """The line with a backslash before it if it looks like structure (or like such an escape)."""
+    body = line.lstrip()
+    if not _is_structure(body.lstrip("\\")):
+        return line
+    return line[: len(line) - len(body)] + "\\" + body
+
+
+def unescaped(line: str) -> str:
+    """The inverse of `escaped`. A backslash before anything else is the worker's."""
+    body = line.lstrip()
+    if not body.startswith("\\") or not _is_structure(body.lstrip("\\")):
+        return line
+    return line[: len(line) - len(body)] + body[1:]

@@ -1,0 +1,120 @@
+"""From one assistant message to the checkpoints in it. docs/contracts.md, "Checkpoints"."""
+
+from itertools import pairwise
+
+from swarmmemd.checkpoint.announced import is_refused
+from swarmmemd.checkpoint.blocks import Block, blocks
+from swarmmemd.checkpoint.content import own_part
+from swarmmemd.checkpoint.lines import (
+    fence,
+    is_blank,
+    is_heading,
+    is_row,
+    is_rule,
+    is_separator,
+    quoted,
+    unescaped,
+    unquoted,
+)
+from swarmmemd.checkpoint.scanning import Label, Scanned, scan
+from swarmmemd.checkpoint.states import read_state
+from swarmmemd.checkpoint.values import fillers, value_of
+from swarmmemd.model import BLOCKING, Checkpoint, CheckpointState, WorkerId
+
+_SIX = ("STATE", "FILES_CHANGED", "COMMANDS_RUN", "RESULT", "BLOCKER", "NEXT_ACTION")
+_FEWEST_LABELS = 4
+_MOST_FILLERS = 1
+
+
+def parse(text: str, worker: WorkerId | None = None) -> tuple[Checkpoint, ...]:
+    """Every checkpoint in one message of `worker`, in order."""
+    scanned = scan(own_part(text))
+    found = (_read(block, scanned, worker) for block in blocks(scanned))
+    return tuple(checkpoint for checkpoint in found if checkpoint is not None)
+
+
+def _read(block: Block, scanned: Scanned, worker: WorkerId | None) -> Checkpoint | None:
+    if is_refused(block.state, worker):
+        return None
+    fields = block.fields()
+    if fields[-1].name == "RESULT" and _is_cut_off(fields[-1], block, scanned):
+        fields.pop()
+    raw = _values(fields, block, scanned)
+    state = read_state(raw.pop("STATE") or "")
+    if state is None or not _is_enough(state, {"STATE", *raw}, raw):
+        return None
+    return None if fillers(raw.values()) > _MOST_FILLERS else _checkpoint(state, raw)
+
+
+def _is_cut_off(last: Label, block: Block, scanned: Scanned) -> bool:
+    """A message that ends with a bare label ends too soon."""
+    if _inline(last) or block.limit < len(scanned.lines):
+        return False
+    below = scanned.lines[last.line + 1 :]
+    return all(is_blank(line) or fence(unquoted(line, last.quote)) is not None for line in below)
+
+
+def _is_enough(state: CheckpointState, labels: set[str], raw: dict[str, str | None]) -> bool:
+    if len(labels.intersection(_SIX)) < _FEWEST_LABELS:
+        return False
+    return "RESULT" in labels or (state in BLOCKING and raw.get("BLOCKER") is not None)
+
+
+def _checkpoint(state: CheckpointState, raw: dict[str, str | None]) -> Checkpoint:
+    return Checkpoint(
+        state=state,
+        result=raw.get("RESULT"),
+        files_changed=raw.get("FILES_CHANGED"),
+        commands_run=raw.get("COMMANDS_RUN"),
+        blocker=raw.get("BLOCKER"),
+        next_action=raw.get("NEXT_ACTION"),
+        decisions=raw.get("DECISIONS"),
+        whole=all(name in raw for name in _SIX[1:]),
+    )
+
+
+def _values(fields: list[Label], block: Block, scanned: Scanned) -> dict[str, str | None]:
+    """The value of each field: up to the next label, the last one up to its own end."""
+    values = {}
+    for label, following in pairwise(fields):
+        values[label.name] = _value(label, block, scanned, following.line)
+    last = fields[-1]
+    values[last.name] = _value(last, block, scanned, _end(last, block, scanned))
+    return values
+
+
+def _value(label: Label, block: Block, scanned: Scanned, end: int) -> str | None:
+    below = (unquoted(line, block.state.quote) for line in scanned.lines[label.line + 1 : end])
+    kept = [unescaped(line) for line in below if not _is_dropped(line, label)]
+    return value_of(_inline(label), kept, label.text.pending)
+
+
+def _inline(label: Label) -> str:
+    return "" if fence(label.text.inline) else label.text.inline
+
+
+def _is_dropped(line: str, label: Label) -> bool:
+    return fence(line) is not None or (label.text.table and is_separator(line))
+
+
+def _end(label: Label, block: Block, scanned: Scanned) -> int:
+    """Where the last value ends."""
+    begun = bool(_inline(label))
+    for number in range(label.line + 1, block.limit):
+        line = scanned.lines[number]
+        if is_blank(line):
+            if begun:
+                return number
+        elif _is_end(line, label, begun or number in scanned.closing):
+            return number
+        else:
+            begun = begun or fence(unquoted(line, label.quote)) is None
+    return block.limit
+
+
+def _is_end(line: str, label: Label, fence_ends: bool) -> bool:
+    depth, _ = quoted(line)
+    body = unquoted(line, label.quote)
+    if depth < label.quote or (label.text.table and not is_row(body)):
+        return True
+    return is_heading(body) or is_rule(body) or (fence_ends and fence(body) is not None)

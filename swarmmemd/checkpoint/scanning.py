@@ -1,0 +1,120 @@
+"""One pass over the lines of a message: where labels stand, how deep, and what stands above each STATE."""
+
+from collections import deque
+from typing import NamedTuple
+
+from swarmmemd.checkpoint.lines import (
+    LabelText,
+    fence,
+    is_blank,
+    is_heading,
+    is_rule,
+    is_separator,
+    label,
+    may_hold_state,
+    quoted,
+)
+
+_ABOVE = 5
+_PLAIN_STARTS = frozenset("aeghijklmopqtuvwxyzAEGHIJKLMOPQTUVWXYZ")
+"""No label begins with one of these letters, and no other structure: most lines of a message end here."""
+
+
+class Above(NamedTuple):
+    """A line above a STATE line. Glued: it continues a value of the block before."""
+
+    text: str
+    glued: bool
+
+
+class Label(NamedTuple):
+    """A label line of the message."""
+
+    line: int
+    quote: int
+    fences: int
+    text: LabelText
+    above: tuple[Above, ...]
+    """The nearest lines above, nearest first; only for STATE."""
+
+    @property
+    def name(self) -> str:
+        return self.text.name
+
+    @property
+    def case(self) -> str:
+        return self.text.case
+
+
+class Scanned(NamedTuple):
+    """The lines of a message and what was found in them."""
+
+    lines: list[str]
+    labels: list[Label]
+    closing: frozenset[int]
+    """The fence lines that close a fence."""
+
+
+def scan(text: str) -> Scanned:
+    """Find every label line of `text`."""
+    scanner = _Scanner()
+    if not may_hold_state(text):
+        return Scanned([], [], frozenset())
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        scanner.read(number, line)
+    return Scanned(lines, scanner.labels, frozenset(scanner.closing))
+
+
+class _Scanner:
+    def __init__(self) -> None:
+        self.labels: list[Label] = []
+        self.closing: list[int] = []
+        self._open: list[tuple[str, int]] = []
+        self._above: deque[Above] = deque(maxlen=_ABOVE)
+        self._in_block = False
+        self._in_value = False
+
+    def read(self, number: int, line: str) -> None:
+        if line[:1] in _PLAIN_STARTS and not self._open:
+            self._above.appendleft(Above(line, self._in_value))
+        elif is_blank(line):
+            self._in_value = False
+        else:
+            self._structured(number, line)
+
+    def _structured(self, number: int, line: str) -> None:
+        depth, body = quoted(line)
+        while self._open and self._open[-1][1] > depth:
+            self._open.pop()
+        if (mark := fence(body)) is not None:
+            self._fence(number, depth, *mark)
+        elif (found := label(body)) is not None:
+            self._label(number, depth, body, found)
+        elif is_rule(body) or is_separator(body):
+            self._in_value = False
+        else:
+            self._in_value = self._in_value and not is_heading(body)
+            self._above.appendleft(Above(body, self._in_value))
+
+    def _fence(self, number: int, depth: int, mark: str, language: bool) -> None:
+        """A named fence within a fence opens another one: models nest them so."""
+        self._in_value = False
+        if not language and self._open and mark.startswith(self._open[-1][0]):
+            self._open.pop()
+            self.closing.append(number)
+        else:
+            self._open.append((mark, depth))
+
+    def _label(self, number: int, depth: int, body: str, found: LabelText) -> None:
+        opens = found.name == "STATE"
+        if not opens and not self._in_block:
+            # Without a STATE line above it is prose, and may announce something.
+            self._above.appendleft(Above(body, False))
+            return
+        above = tuple(self._above) if opens else ()
+        self.labels.append(Label(number, depth, len(self._open), found, above))
+        self._above.clear()
+        self._in_block = self._in_value = True
+        if (mark := fence(found.inline)) is not None:
+            self._open.append((mark[0], depth))

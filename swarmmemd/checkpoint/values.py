@@ -1,0 +1,58 @@
+"""From the lines of a value to the value: dedent, marks around the whole, none.
+
+Applied to its own answer it changes nothing.
+"""
+
+import re
+from collections.abc import Iterable
+
+from swarmmemd.checkpoint.lines import EDGE
+
+_MARKS = ("```", "``", "`", "***", "**", "*", "___", "__", "_")
+_NOTHING = re.compile(r"(?:none|n/a|[-–—]+)?\.*", re.IGNORECASE)
+_FILLER = re.compile(r"\.{3,}|…+|<[^<>]*>|.*\bor none\W*", re.IGNORECASE | re.DOTALL)
+_FILLER_LENGTH = 200
+
+
+def value_of(inline: str, below: list[str], pending: str) -> str | None:
+    """The value from the text beside the label and the lines below it."""
+    lines = [line.rstrip() if line.strip(EDGE) else "" for line in below]
+    lines = [inline, *_dedented(lines)] if inline else _dedented(lines)
+    text = "\n".join(lines).strip(EDGE)
+    if pending and text.endswith(pending):
+        text = text.removesuffix(pending).rstrip(EDGE)
+    return _or_nothing(_unwrapped(text))
+
+
+def _dedented(lines: list[str]) -> list[str]:
+    indent = min((len(line) - len(line.lstrip()) for line in lines if line), default=0)
+    return [line[indent:] for line in lines]
+
+
+def _unwrapped(text: str) -> str:
+    """Without the marks around the whole. A kind of mark goes at most once, so this ends soon."""
+    while (inner := _inside(text)) is not None:
+        text = inner.strip(EDGE)
+    return text
+
+
+def _inside(text: str) -> str | None:
+    mark = next((mark for mark in _MARKS if text.startswith(mark)), None)
+    if mark is None or len(text) <= 2 * len(mark) or not text.endswith(mark):
+        return None
+    inner = text[len(mark) : -len(mark)]
+    flanked = mark[0] == "`" or inner == inner.strip(EDGE)
+    return inner if flanked and mark[0] not in (inner[0], inner[-1]) and mark not in inner else None
+
+
+def _or_nothing(text: str) -> str | None:
+    return None if not text or (len(text) < 16 and text[:3] != "..." and _NOTHING.fullmatch(text)) else text
+
+
+def fillers(values: Iterable[str | None]) -> int:
+    """How many values are those of a form that nobody filled in."""
+    return sum(value is not None and _is_filler(value) for value in values)
+
+
+def _is_filler(value: str) -> bool:
+    return len(value) <= _FILLER_LENGTH and "://" not in value and _FILLER.fullmatch(value) is not None
