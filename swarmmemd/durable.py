@@ -101,6 +101,10 @@ class Directory:
             here = below
         return here
 
+    def removed(self) -> bool:
+        """Whether the folder itself is no longer anywhere."""
+        return os.fstat(self.descriptor).st_nlink == 0
+
     def names(self) -> list[str]:
         """The names in it, sorted."""
         return sorted(os.listdir(self.descriptor))
@@ -119,7 +123,9 @@ class Directory:
 def open_file(directory: Directory, name: str, flags: int, permissions: int = 0o666) -> int:
     """A descriptor of the regular file `name`. Raises `Refused` for a link or anything that is no regular file."""
     try:
-        descriptor = os.open(name, flags | _NOFOLLOW | os.O_NONBLOCK, permissions, dir_fd=directory.descriptor)
+        descriptor = os.open(
+            name, flags | _NOFOLLOW | os.O_NONBLOCK, permissions, dir_fd=directory.descriptor
+        )
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
             raise Refused(error.errno, "not a regular file", f"{directory.shown}/{name}") from None

@@ -9,7 +9,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from swarmmemd.identity import digest
-from swarmmemd.model import BLOCKING, CheckpointState, Event, EventType, MissionId, Status, iso
+from swarmmemd.model import (
+    BLOCKING,
+    CheckpointState,
+    Event,
+    EventType,
+    MissionId,
+    Status,
+    checkpoint_state,
+    iso,
+)
 from swarmmemd.observation import CLOSED, LedgerState
 from swarmmemd.state import Dispatch, Fact, MissionState, WorkerState
 
@@ -83,8 +92,7 @@ def number_of(state: WorkerState, mission: MissionId | None) -> int:
 
 def event_state(event: Event) -> CheckpointState | None:
     """The STATE of a checkpoint or blocked event, None where its line names none that is known."""
-    word = event.detail.get("state")
-    return CheckpointState(word) if word in CheckpointState.__members__ else None
+    return checkpoint_state(event.detail.get("state"))
 
 
 def made_by_control_plane(event: Event) -> bool:
@@ -131,7 +139,9 @@ def _with_dispatch(state: WorkerState, event: Event, number: int) -> WorkerState
 
 def _start(mission: MissionState, event: Event, number: int) -> MissionState:
     task = str(event.detail.get("task") or "")
-    repeated = digest(task).startswith(digest(event.summary)) or digest(first_line(task)) == digest(event.summary)
+    repeated = digest(task).startswith(digest(event.summary)) or digest(first_line(task)) == digest(
+        event.summary
+    )
     objective = task if repeated else ": ".join(filter(None, (event.summary, task)))
     return replace(mission, title=event.summary[:LINE_KEPT], objective=objective[:LINE_KEPT])
 
@@ -149,35 +159,30 @@ def _dispatch(mission: MissionState, event: Event, number: int) -> MissionState:
 
 
 def _checkpoint(mission: MissionState, event: Event, number: int) -> MissionState:
-    if made_by_control_plane(event):
-        return _blocked_by_control_plane(mission, event)
     said = event_state(event)
+    if said is None:
+        return mission
+    if made_by_control_plane(event):
+        return _blocked_from_outside(mission, event)
     mission = replace(
         mission,
-        checkpoints=(*mission.checkpoints, checkpoint_line(event))[-CHECKPOINTS_SHOWN:],
+        checkpoints=(*mission.checkpoints, *checkpoint_lines(event))[-CHECKPOINTS_SHOWN:],
         checkpoint_count=mission.checkpoint_count + 1,
         files=newest(mission.files, files_of(event), FILES_SHOWN),
         decisions=newest(mission.decisions, decisions_of(event), DECISIONS_SHOWN),
     )
     # The answer to an earlier dispatch, come late, says nothing about the one that runs now.
-    if said is None or number < mission.dispatches:
+    if number < mission.dispatches:
         return mission
     return replace(
-        mission,
-        fact=_FACTS[said],
-        blockers=_own_blockers(event, said),
-        next_action=str(event.detail.get("nextAction") or "")[:LINE_KEPT],
+        mission, fact=_FACTS[said], blockers=blocker_lines(event), next_action=next_action_of(event)
     )
 
 
-def _own_blockers(event: Event, said: CheckpointState) -> tuple[str, ...]:
-    blocker = event.detail.get("blocker") or (event.summary if said in BLOCKING else None)
-    return (str(blocker)[:LINE_KEPT],) if blocker else ()
-
-
-def _blocked_by_control_plane(mission: MissionState, event: Event) -> MissionState:
+def _blocked_from_outside(mission: MissionState, event: Event) -> MissionState:
+    """The control plane gave up, or somebody stopped the worker: nothing that the worker said is taken back."""
     return replace(
-        mission, fact=Fact.BLOCKED, blockers=newest(mission.blockers, (event.summary[:LINE_KEPT],), FILES_SHOWN)
+        mission, fact=Fact.BLOCKED, blockers=newest(mission.blockers, blocker_lines(event), FILES_SHOWN)
     )
 
 
@@ -194,7 +199,7 @@ def _note(mission: MissionState, event: Event, number: int) -> MissionState:
     if kind == NOTE_CANCELLED:
         return replace(mission, closed=True, blockers=())
     if kind in (NOTE_STOPPED, NOTE_RESET):
-        return _blocked_by_control_plane(mission, event)
+        return _blocked_from_outside(mission, event)
     return mission
 
 
@@ -221,15 +226,27 @@ def newest(known: tuple[str, ...], more: tuple[str, ...], limit: int) -> tuple[s
     return tuple(dict.fromkeys(reversed((*known, *more))))[:limit][::-1]
 
 
-def checkpoint_line(event: Event) -> str:
-    """The text of a checkpoint's bullet under Checkpoints."""
-    said = event.detail.get("state") or event.type
-    return f"{iso(event.at)}: {said} — {event.summary[:LINE_KEPT]}"
+def checkpoint_lines(event: Event) -> tuple[str, ...]:
+    """The text of the event's bullet under Checkpoints; none for what is no checkpoint of the worker's own."""
+    said = event_state(event)
+    if said is None or made_by_control_plane(event):
+        return ()
+    return (f"{iso(event.at)}: {said.value} — {event.summary[:LINE_KEPT]}",)
 
 
 def blocker_lines(event: Event) -> tuple[str, ...]:
-    """The texts that the event can put under Blockers."""
-    return tuple(str(text)[:LINE_KEPT] for text in (event.detail.get("blocker"), event.summary) if text)
+    """The texts that the event puts under Blockers."""
+    blocker = event.detail.get("blocker")
+    if event.type is EventType.BLOCKED:
+        return (str(blocker or event.summary)[:LINE_KEPT],)
+    if event.type is EventType.NOTE and ends(event):
+        return (event.summary[:LINE_KEPT],)
+    return (str(blocker)[:LINE_KEPT],) if blocker else ()
+
+
+def next_action_of(event: Event) -> str | None:
+    """The next action that a checkpoint names: empty where it names none, None for another event."""
+    return str(event.detail.get("nextAction") or "")[:LINE_KEPT] if checkpoint_lines(event) else None
 
 
 def files_of(event: Event) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from swarmmemd.model import (
     EventType,
     MissionId,
     assignment_id,
+    checkpoint_state,
     mission_id,
     parse_iso,
 )
@@ -26,7 +27,7 @@ _WORDS_COMPARED = 100
 _CLOCKS_APART = 60_000
 """A line can be stamped this much (ms) before the event that it tells of, never more."""
 
-_ONCE = frozenset({EventType.MISSION_START, EventType.COMPLETE, EventType.HANDOFF_REQUESTED})
+_WORDLESS = frozenset({EventType.COMPLETE, EventType.HANDOFF_REQUESTED})
 _SAID = frozenset({EventType.CHECKPOINT, EventType.BLOCKED})
 
 
@@ -66,8 +67,7 @@ def understand(line: Mapping[str, Any]) -> Foreign | None:
 
 
 def _state(detail: Mapping[str, Any]) -> CheckpointState | None:
-    word = detail.get("stateLabel") or detail.get("state")
-    return CheckpointState(word) if word in CheckpointState.__members__ else None
+    return checkpoint_state(detail.get("stateLabel") or detail.get("state"))
 
 
 def _without_prefix(summary: str) -> str:
@@ -84,20 +84,24 @@ def said_digest(state: CheckpointState | None, text: str | None) -> str:
 
 def gist(event: Event) -> str:
     """The digest of what a checkpoint event says, comparable with that of a foreign line."""
-    word = event.detail.get("state")
-    state = CheckpointState(word) if word in CheckpointState.__members__ else None
-    return said_digest(state, event.summary)
+    return said_digest(checkpoint_state(event.detail.get("state")), event.summary)
 
 
 def same(event: Event, other: Foreign) -> bool:
     """Whether the foreign line says what `event` says."""
-    if event.type in _ONCE:
+    if event.type is EventType.MISSION_START:
         return other.type is event.type
     if other.at < event.at - _CLOCKS_APART:
         return False
+    if event.type in _WORDLESS:
+        return other.type is event.type
     if event.type is EventType.DISPATCH:
         return other.type is EventType.DISPATCH and other.assignment == event.assignment
-    return event.type in _SAID and other.state is not None and said_digest(other.state, other.text) == gist(event)
+    return (
+        event.type in _SAID
+        and other.state is not None
+        and said_digest(other.state, other.text) == gist(event)
+    )
 
 
 _NOTHING = frozenset({"", "none", "none.", "n/a", "-"})

@@ -19,7 +19,9 @@ def fold(text: str | None) -> str:
 def digest(text: str | None) -> str:
     """A short digest of the folded text; the empty string for no text."""
     folded = fold(text)
-    return hashlib.blake2b(folded.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest() if folded else ""
+    return (
+        hashlib.blake2b(folded.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest() if folded else ""
+    )
 
 
 def event_id(

@@ -139,7 +139,9 @@ class Journal:
         if row is None:
             return None
         rows = self._db.execute("SELECT state FROM mission WHERE worker = ?", (worker,))
-        missions = {mission.mission: mission for mission in (_mission_decoder.decode(state) for (state,) in rows)}
+        missions = {
+            mission.mission: mission for mission in (_mission_decoder.decode(state) for (state,) in rows)
+        }
         return replace(_worker_decoder.decode(row[0]), missions=missions)
 
     def knows(self, id: EventId) -> bool:
@@ -211,11 +213,6 @@ class Journal:
         self._marks.update({(mark.worker, mark.path): mark for mark in marks})
         self._shown.update(shown)
 
-    def place_again(self, worker: WorkerId) -> None:
-        """A profile that was gone is there again: its unplaced events wait to be applied."""
-        with self._transaction():
-            self._db.execute("UPDATE event SET applied = 0 WHERE worker = ? AND applied = 2", (worker,))
-
     def flush(self) -> None:
         """Commits what was settled, if anything was."""
         if self._applied or self._marks or self._shown:
@@ -242,14 +239,22 @@ class Journal:
         except sqlite3.Error as error:
             raise _explained(error, self.path) from error
         except OSError as error:
-            raise StorageError(f"{self.path}: {error.strerror}", "Free some space or mend the disk.") from error
+            raise StorageError(
+                f"{self.path}: {error.strerror}", "Free some space or mend the disk."
+            ) from error
         self._applied, self._marks, self._shown = {}, {}, set()
 
     def _settled(self) -> None:
-        self._db.executemany("UPDATE event SET applied = ? WHERE seq = ?", [(s, n) for n, s in self._applied.items()])
-        files = [(m.worker, m.path, m.mark.device, m.mark.inode, m.mark.size, m.seq) for m in self._marks.values()]
+        self._db.executemany(
+            "UPDATE event SET applied = ? WHERE seq = ?", [(s, n) for n, s in self._applied.items()]
+        )
+        files = [
+            (m.worker, m.path, m.mark.device, m.mark.inode, m.mark.size, m.seq) for m in self._marks.values()
+        ]
         self._db.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?)", files)
-        self._db.executemany("UPDATE mission SET shown = 1 WHERE worker = ? AND mission = ?", list(self._shown))
+        self._db.executemany(
+            "UPDATE mission SET shown = 1 WHERE worker = ? AND mission = ?", list(self._shown)
+        )
 
     def _events(self, change: Change) -> list[Recorded]:
         state = APPLIED if change.applied else WAITING
@@ -329,7 +334,12 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
     def sql(self) -> tuple[list[str], list[object]]:
         """The conditions and their values."""
-        given = [("worker = ?", self.worker), ("mission = ?", self.mission), ("type = ?", self.type), ("at >= ?", self.since)]
+        given = [
+            ("worker = ?", self.worker),
+            ("mission = ?", self.mission),
+            ("type = ?", self.type),
+            ("at >= ?", self.since),
+        ]
         return [c for c, v in given if v is not None], [v for _, v in given if v is not None]
 
 
@@ -359,7 +369,9 @@ def _check_file(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
     except OSError as error:
-        raise StorageError(f"{path}: {error.strerror}", "Check the owner and the permissions of its folder.") from error
+        raise StorageError(
+            f"{path}: {error.strerror}", "Check the owner and the permissions of its folder."
+        ) from error
 
 
 def _explained(error: sqlite3.Error, path: Path) -> StorageError | JournalError:
@@ -383,5 +395,3 @@ def _recorded(seq: int, line: bytes, worker: WorkerId) -> Recorded:
 
 def _digest(line: str) -> bytes:
     return hashlib.blake2b(line.encode("utf-8", "surrogatepass"), digest_size=12).digest()
-
-

@@ -18,6 +18,7 @@ JOURNAL = "journal.db"
 LOCK = "lock"
 STATUS = "status.json"
 LAST_EXIT = "last-exit.json"
+INBOX = "inbox"
 
 
 class Place(msgspec.Struct, frozen=True):

@@ -84,6 +84,11 @@ class CheckpointState(StrEnum):
     NEEDS_REVIEW = "NEEDS_REVIEW"
 
 
+def checkpoint_state(word: object) -> CheckpointState | None:
+    """The state that `word` is, or None."""
+    return CheckpointState(word) if isinstance(word, str) and word in CheckpointState.__members__ else None
+
+
 BLOCKING = frozenset({CheckpointState.BLOCKED, CheckpointState.NEEDS_INPUT})
 
 

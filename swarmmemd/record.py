@@ -68,8 +68,10 @@ def _shortened(line: dict[str, Any]) -> bytes:
 
 
 def _texts(line: dict[str, Any]) -> list[tuple[tuple[str, ...], str]]:
-    found = [(("summary",), line["summary"])]
-    found += [(("event", key), value) for key, value in line.get("event", {}).items() if isinstance(value, str)]
+    found: list[tuple[tuple[str, ...], str]] = [(("summary",), line["summary"])]
+    found += [
+        (("event", key), value) for key, value in line.get("event", {}).items() if isinstance(value, str)
+    ]
     return found
 
 
@@ -122,7 +124,11 @@ def bounded(event: Event) -> Event:
     """The event as its own line gives it back: values that do not fit are cut before anything is made of them,
     so that files made from the event now and after a restart are the same."""
     size = len(event.summary) + sum(len(value) for value in event.detail.values() if isinstance(value, str))
-    if size < _SURE_TO_FIT and event.summary.isascii() and all(str(v).isascii() for v in event.detail.values()):
+    if (
+        size < _SURE_TO_FIT
+        and event.summary.isascii()
+        and all(str(v).isascii() for v in event.detail.values())
+    ):
         return event
     found = decode(encode(event)[:-1], event.worker)
     return found if isinstance(found, Event) else event

@@ -6,18 +6,20 @@ Own lines count by their id, another writer's by what they say. docs/architectur
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec.structs import replace
+
 from swarmmemd.fold import CONTROL_PLANE, event_state, fold, number_of
 from swarmmemd.foreign import Foreign, gist, said_digest, values
-from swarmmemd.identity import event_id
+from swarmmemd.identity import digest, event_id
 from swarmmemd.model import BLOCKING, Event, EventType, MissionId, WorkerId
-from swarmmemd.state import Dispatch, WorkerState
-
-from msgspec.structs import replace
+from swarmmemd.state import Dispatch, Look, WorkerState
 
 Line = Event | Foreign
 
 
-def remember(worker: WorkerId, files: Iterable[tuple[MissionId, Iterable[Line]]]) -> tuple[WorkerState, tuple[Event, ...]]:
+def remember(
+    worker: WorkerId, files: Iterable[tuple[MissionId, Iterable[Line]]]
+) -> tuple[WorkerState, tuple[Event, ...]]:
     """The state that the lines of all missions add up to, and the events that they tell of, each once.
 
     Lines of one file keep their order; those of several are merged by their times.
@@ -79,7 +81,8 @@ class _Memory:
     def _add(self, event: Event, number: int) -> None:
         self._ids.add(event.id)
         self.events.append(event)
-        self.state = fold(self.state, event, number)
+        state = fold(self.state, event, number)
+        self.state = replace(state, look=_learned(state.look, event))
 
     def _tells_of_known(self, line: Foreign, mission: MissionId, number: int) -> bool:
         known = self.state.missions.get(mission)
@@ -122,6 +125,27 @@ class _Memory:
         return newest
 
 
+def _learned(look: Look, event: Event) -> Look:
+    """What `runtime.json` showed when the event was derived, as far as the event tells."""
+    if event.type is EventType.DISPATCH:
+        return replace(look, status="in_progress", blocker="")
+    state = event_state(event)
+    if state is None or event.detail.get("origin") == CONTROL_PLANE:
+        return look
+
+    def text(key: str, before: str) -> str:
+        value = event.detail.get(key)
+        return digest(value) if isinstance(value, str) and value else before
+
+    return replace(
+        look,
+        status=state.lower(),
+        result=text("result", look.result),
+        blocker=text("blocker", look.blocker),
+        next_action=text("nextAction", look.next_action or "") or None,
+    )
+
+
 def _own_words(event: Event) -> tuple[str | None, ...]:
     detail = event.detail
     if event_state(event) is None:
@@ -152,5 +176,3 @@ def _words(line: Foreign) -> tuple[str | None, ...]:
         return ()
     detail = values(line)
     return (detail["state"], detail["result"], detail["blocker"], detail["nextAction"])
-
-

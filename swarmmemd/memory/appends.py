@@ -65,7 +65,9 @@ def missing_entries(tail: bytes, records: Sequence[bytes], header: bytes, start_
         return Missing((absent[0] + b"".join(b"\n" + entry for entry in absent[1:]))[begun:])
     torn = len(tail) - (tail.rfind(b"\n") + 1)
     data = b"".join(b"\n" + entry for entry in absent)
-    return Missing(b"\n" + data if torn else data.removeprefix(b"\n") if tail.endswith(b"\n\n") else data, torn)
+    return Missing(
+        b"\n" + data if torn else data.removeprefix(b"\n") if tail.endswith(b"\n\n") else data, torn
+    )
 
 
 def _entry_at(tail: bytes, record: bytes, start: int) -> int:

@@ -119,8 +119,10 @@ class FileSource(Generic[T]):
         self.due = now + _YOUNG if young else None
 
     def _failed(self, now: float, reason: str, found: Signature | None = None) -> Unreadable:
-        wait = _RETRIES[self._tries] if self._tries < len(_RETRIES) else min(
-            _RETRIES[-1] * 2.0 ** (self._tries - len(_RETRIES) + 1), _LONGEST_WAIT
+        wait = (
+            _RETRIES[self._tries]
+            if self._tries < len(_RETRIES)
+            else min(_RETRIES[-1] * 2.0 ** (self._tries - len(_RETRIES) + 1), _LONGEST_WAIT)
         )
         self._tries += 1
         self.due = now + wait

@@ -38,7 +38,9 @@ def _mission(fields: dict[str, Any]) -> LedgerMission | None:
         state=LedgerState(state),
         created=millis(fields, "createdAt"),
         updated=millis(fields, "updatedAt"),
-        assignments=tuple(found for item in assignments if isinstance(item, dict) and (found := _assignment(item))),
+        assignments=tuple(
+            found for item in assignments if isinstance(item, dict) and (found := _assignment(item))
+        ),
     )
 
 

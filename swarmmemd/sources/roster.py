@@ -35,7 +35,9 @@ def _worker(id: WorkerId, fields: dict[str, Any]) -> RosterWorker:
         specialty=_text(fields, "specialty"),
         model=_text(fields, "model"),
         mission=_text(fields, "mission"),
-        greenlight=tuple(item for item in listed if isinstance(item, str)) if isinstance(listed, list) else (),
+        greenlight=tuple(item for item in listed if isinstance(item, str))
+        if isinstance(listed, list)
+        else (),
     )
 
 

@@ -44,7 +44,9 @@ def parse_runtime(data: bytes, written: int) -> Runtime | Unreadable:
     )
 
 
-def _id(fields: dict[str, Any], key: str, check: Callable[[object], _Id | None], bad: list[str]) -> _Id | None:
+def _id(
+    fields: dict[str, Any], key: str, check: Callable[[object], _Id | None], bad: list[str]
+) -> _Id | None:
     value = fields.get(key)
     if value is None or value == "":
         return None

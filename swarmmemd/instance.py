@@ -1,0 +1,113 @@
+"""One daemon a tree: locks that the kernel lets go of, and who holds them.
+
+Locked are `<state_dir>/lock` and the roots themselves, so that two daemons with different state directories
+cannot write one tree. No PID file is believed. docs/architecture.md, "One daemon a tree".
+"""
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+
+from swarmmemd import layout
+from swarmmemd.durable import Directory, flock, open_file, read_file, replace
+from swarmmemd.errors import DeniedError, HeldError, StorageError
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """Who holds the lock, by its own words."""
+
+    pid: int
+    version: str
+    since: str
+    profiles_root: str
+    shared_root: str
+
+
+class Instance:
+    """The locks of one running daemon."""
+
+    def __init__(self, state: Directory) -> None:
+        self.state = state
+        self._held = contextlib.ExitStack()
+
+    def take_state(self) -> None:
+        """Locks the state directory. Raises `HeldError`, naming the holder."""
+        descriptor = open_file(self.state, layout.LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        self._held.callback(os.close, descriptor)
+        if not self._held.enter_context(flock(descriptor)):
+            holder = holder_of(self.state)
+            who = f"process {holder.pid}, running since {holder.since}" if holder else _by_kernel(descriptor)
+            raise HeldError(
+                f"Another swarmmemd holds {self.state.shown}: {who}",
+                "One is enough. See what it does with: swarmmemd status",
+            )
+
+    def take_root(self, root: Path) -> bool:
+        """Locks a root; False while it does not exist. Raises `HeldError` or `DeniedError`."""
+        try:
+            directory = Directory.root(root)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise DeniedError(f"{root}: {error.strerror}", "Check its owner and permissions.") from error
+        self._held.callback(directory.close)
+        if not self._held.enter_context(flock(directory.descriptor)):
+            raise HeldError(
+                f"Another swarmmemd writes to {root}: {_by_kernel(directory.descriptor)}",
+                "It has another state directory. Stop it, or use its --state-dir.",
+            )
+        return True
+
+    def say(self, holder: Holder) -> None:
+        """Leaves word in the state directory about who holds it."""
+        replace(self.state, "holder.json", msgspec.json.encode(holder), permissions=0o600)
+
+    def release(self) -> None:
+        """Lets go of everything; the files stay."""
+        self._held.close()
+
+
+def holder_of(state: Directory) -> Holder | None:
+    """What the last holder said of itself. Only the lock tells whether it lives."""
+    try:
+        data = read_file(state, "holder.json", 1 << 16)
+        return msgspec.json.decode(data, type=Holder) if data else None
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def is_running(state_dir: Path) -> Holder | None:
+    """The daemon that holds this state directory; None if there is none. Takes no lock that others would miss."""
+    try:
+        with Directory.root(state_dir) as state:
+            descriptor = open_file(state, layout.LOCK, os.O_RDWR)
+            try:
+                with flock(descriptor) as free:
+                    return (
+                        None
+                        if free
+                        else holder_of(state)
+                        or Holder(pid=0, version="?", since="?", profiles_root="?", shared_root="?")
+                    )
+            finally:
+                os.close(descriptor)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StorageError(f"{state_dir}: {error.strerror}", "Check its owner and permissions.") from error
+
+
+def _by_kernel(descriptor: int) -> str:
+    """Who holds the lock of this file, as the kernel tells it; on macOS it does not."""
+    found = os.fstat(descriptor)
+    wanted = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            for line in Path("/proc/locks").read_text().splitlines():
+                fields = line.split()
+                if fields[1] == "FLOCK" and fields[5] == wanted:
+                    return f"process {fields[4]}"
+    return "a process that cannot be named here"

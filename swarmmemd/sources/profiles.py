@@ -1,0 +1,48 @@
+"""Which profiles are workers: the folders of `profiles_root`. docs/contracts.md, "Workers"."""
+
+import os
+from collections.abc import Collection
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import msgspec
+
+from swarmmemd.layout import RUNTIME
+from swarmmemd.model import Unreadable, WorkerId, worker_id
+
+
+class Profiles(msgspec.Struct, frozen=True):
+    """What stands in the profiles root. `folders` are those that could be a worker's; `skipped` are names of
+    folders that hold a `runtime.json` and are no worker ids."""
+
+    workers: frozenset[WorkerId]
+    folders: frozenset[WorkerId]
+    skipped: tuple[str, ...]
+
+
+def list_profiles(
+    root: Path, roster: Collection[WorkerId], include: Collection[str], exclude: Collection[str]
+) -> Profiles | Unreadable:
+    """Lists the root. A worker is a folder with a valid id that holds a `runtime.json` or that the roster names;
+    the globs narrow this. Other profiles are private. A root that cannot be listed says nothing."""
+    try:
+        with os.scandir(root) as entries:
+            names = [entry.name for entry in entries if not entry.name.startswith(".") and _is_folder(entry)]
+    except OSError as error:
+        return Unreadable((error.strerror or str(error)).lower())
+    valid = [id for name in names if (id := worker_id(name)) is not None and _wanted(id, include, exclude)]
+    workers = frozenset(id for id in valid if id in roster or (root / id / RUNTIME).exists())
+    skipped = tuple(name for name in names if worker_id(name) is None and (root / name / RUNTIME).exists())
+    return Profiles(workers, frozenset(valid), skipped)
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _wanted(id: WorkerId, include: Collection[str], exclude: Collection[str]) -> bool:
+    included = not include or any(fnmatchcase(id, glob) for glob in include)
+    return included and not any(fnmatchcase(id, glob) for glob in exclude)

@@ -1,0 +1,124 @@
+"""One swarm's tree, opened: the locks, the journal, and the workers that there are now.
+
+`once` opens it for one turn, the daemon for its life. docs/architecture.md, "The daemon".
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import msgspec
+
+import swarmmemd
+from swarmmemd import layout
+from swarmmemd.config import Config
+from swarmmemd.durable import Directory, private_directory, sweep_temporaries
+from swarmmemd.errors import DeniedError, StorageError
+from swarmmemd.instance import Holder, Instance
+from swarmmemd.journal import Journal
+from swarmmemd.memory.worker import Memory
+from swarmmemd.model import Unreadable, WorkerId, iso
+from swarmmemd.sources.profiles import Profiles, list_profiles
+from swarmmemd.turn import Clock, Report, Turns
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What a look at the profiles root has changed: workers that are new, and folders that are or are not
+    there. `trouble` says why the root could not be listed: then nothing has changed."""
+
+    new: frozenset[WorkerId] = frozenset()
+    gone: frozenset[WorkerId] = frozenset()
+    folders: frozenset[WorkerId] = frozenset()
+    skipped: tuple[str, ...] = ()
+    trouble: str = ""
+
+
+class Tree:
+    """The opened tree. Made by `open_tree`."""
+
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock,
+        state: Directory,
+        instance: Instance,
+        journal: Journal,
+        locked: bool,
+    ) -> None:
+        self.config = config
+        self.state = state
+        self.journal = journal
+        self.memory = Memory(config.profiles_root, journal, config.coexist.settle_ms / 1000)
+        self.turns = Turns(config.profiles_root, config.workspace_root, journal, self.memory, clock)
+        self._clock = clock
+        self._instance = instance
+        self._locked = locked
+
+    def discover(self) -> Found:
+        """Lists the profiles and tracks the workers among them. Raises `HeldError` if another daemon writes to a
+        root that has appeared only now."""
+        self._locked = self._locked or self._instance.take_root(self.config.profiles_root)
+        listed = self._listed()
+        if isinstance(listed, Unreadable):
+            return Found(trouble=listed.reason)
+        new = frozenset(worker for worker in listed.workers if worker not in self.turns.workers)
+        gone = frozenset(worker for worker in self.turns.workers if worker not in listed.workers)
+        for worker in new:
+            self.turns.track(worker)
+        return Found(new, gone, listed.folders, listed.skipped)
+
+    def everything(self) -> Report:
+        """One turn for every worker."""
+        return self.turns.run(tuple(self.turns.workers))
+
+    def _listed(self) -> Profiles | Unreadable:
+        workers = self.config.workers
+        self.turns.roster.look(self._clock.monotonic(), self._clock.wall())
+        roster = self.turns.roster.value or {}
+        return list_profiles(self.config.profiles_root, roster.keys(), workers.include, workers.exclude)
+
+
+@contextmanager
+def open_tree(config: Config, clock: Clock) -> Iterator[Tree]:
+    """Takes the locks, opens the journal and finishes what the last run left unapplied.
+
+    Raises `HeldError`, `JournalError`, `StorageError` or `DeniedError`.
+    """
+    with ExitStack() as stack:
+        state = stack.enter_context(_state_directory(config))
+        instance = Instance(state)
+        stack.callback(instance.release)
+        instance.take_state()
+        locked = instance.take_root(config.profiles_root)
+        instance.take_root(config.shared_root)
+        instance.say(_holder(config, clock))
+        sweep_temporaries(state)
+        journal = Journal.open(config.state_dir / layout.JOURNAL)
+        stack.callback(journal.close)
+        tree = Tree(config, clock, state, instance, journal, locked)
+        stack.callback(tree.memory.close)
+        tree.turns.recover()
+        yield tree
+
+
+def _state_directory(config: Config) -> Directory:
+    try:
+        return private_directory(config.state_dir)
+    except PermissionError as error:
+        raise DeniedError(
+            f"{config.state_dir}: {error.strerror}", "Choose another with --state-dir."
+        ) from error
+    except OSError as error:
+        raise StorageError(
+            f"{config.state_dir}: {error.strerror}", "Choose another with --state-dir."
+        ) from error
+
+
+def _holder(config: Config, clock: Clock) -> Holder:
+    return Holder(
+        pid=os.getpid(),
+        version=swarmmemd.__version__,
+        since=iso(int(clock.wall() * 1000)),
+        profiles_root=str(config.profiles_root),
+        shared_root=str(config.shared_root),
+    )

@@ -1,0 +1,218 @@
+"""One turn: observe, derive, record, apply, settle. The daemon and `once` run the same one.
+
+The clocks and the sources are passed in. Whatever goes wrong outside is a value or is kept in the report: a
+turn raises only `JournalError`. docs/architecture.md, "One turn".
+"""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from swarmmemd import layout
+from swarmmemd.derive import derive
+from swarmmemd.errors import StorageError
+from swarmmemd.journal import Change, Journal, Recorded, Rendered
+from swarmmemd.memory.readback import read_back
+from swarmmemd.memory.worker import Memory, Obstacle, rendered_by
+from swarmmemd.model import Absent, Event, WorkerId
+from swarmmemd.observation import Ledger, Observation, Roster, Runtime
+from swarmmemd.remember import remember
+from swarmmemd.seam import seam
+from swarmmemd.sources.file import FileSource
+from swarmmemd.sources.ledger import parse_ledger
+from swarmmemd.sources.roster import parse_roster
+from swarmmemd.sources.runtime import parse_runtime
+from swarmmemd.state import WorkerState
+
+_LONGEST_WAIT = 60.0
+
+
+class Clock(msgspec.Struct, frozen=True):
+    """Where the time comes from: monotonic seconds for waiting, wall seconds for what is written."""
+
+    monotonic: Callable[[], float]
+    wall: Callable[[], float]
+
+
+class Report(msgspec.Struct, kw_only=True):
+    """What a turn did, for who runs it: to log, to show, to come back later."""
+
+    recorded: list[Recorded] = []
+    obstacles: dict[WorkerId, list[Obstacle]] = {}
+    failure: StorageError | None = None
+    gone: set[WorkerId] = set()
+    skipped_ids: dict[WorkerId, tuple[str, ...]] = {}
+
+
+class Tracked:
+    """One worker that is watched: its source, and its state as recorded."""
+
+    def __init__(self, id: WorkerId, runtime: FileSource[Runtime]) -> None:
+        self.id = id
+        self.runtime = runtime
+        self.state: WorkerState | None = None
+        self.ledger: Ledger | None = None
+        self.bad_ids: tuple[str, ...] = ()
+        self.obstacles: list[Obstacle] = []
+        self.apply_after = 0.0
+        self._failures = 0
+
+    def forget(self) -> None:
+        """What was looked at is not recorded: the next turn looks again."""
+        self.runtime.forget()
+        self.ledger = None
+
+    def put_off(self, obstacles: list[Obstacle], now: float) -> None:
+        """When applying is worth another try: soon where another writer is at it, else after a wait that
+        doubles up to a minute."""
+        self.obstacles = obstacles
+        if not obstacles:
+            self.apply_after, self._failures = 0.0, 0
+            return
+        soon = all(obstacle.expected for obstacle in obstacles)
+        self._failures = 0 if soon else self._failures + 1
+        wait = min(obstacle.retry for obstacle in obstacles)
+        self.apply_after = now + (wait if soon else min(wait * 2.0 ** (self._failures - 1), _LONGEST_WAIT))
+
+
+class Turns:
+    """Runs turns over the workers that it was given."""
+
+    def __init__(
+        self, profiles_root: Path, workspace_root: Path, journal: Journal, memory: Memory, clock: Clock
+    ) -> None:
+        self._profiles_root = profiles_root
+        self._journal = journal
+        self._memory = memory
+        self._clock = clock
+        self.workers: dict[WorkerId, Tracked] = {}
+        self.ledger: FileSource[Ledger] = FileSource("ledger", layout.ledger(workspace_root), parse_ledger)
+        self.roster: FileSource[Roster] = FileSource("roster", layout.roster(workspace_root), parse_roster)
+
+    def track(self, worker: WorkerId) -> Tracked:
+        """Begins to watch a worker; twice is once."""
+        if worker not in self.workers:
+            self.workers[worker] = Tracked(worker, self._runtime_of(worker))
+        return self.workers[worker]
+
+    def _runtime_of(self, worker: WorkerId) -> FileSource[Runtime]:
+        return FileSource("runtime.json", layout.runtime(self._profiles_root, worker), parse_runtime)
+
+    def retire(self, worker: WorkerId) -> None:
+        """Stops to watch a worker. Its memory stays."""
+        self.workers.pop(worker, None)
+
+    def run(self, workers: Iterable[WorkerId]) -> Report:
+        """One turn for these workers. What cannot be done now is in the report, with when to come back."""
+        report = Report()
+        tracked = [self.workers[worker] for worker in dict.fromkeys(workers) if worker in self.workers]
+        self.ledger.look(self._clock.monotonic(), self._clock.wall())
+        seen = [(one, shown) for one in tracked if (shown := self._observed(one, report)) is not None]
+        seam.call("turn", "observe")
+        try:
+            found = [(one, self._derived(one, shown)) for one, shown in seen]
+            seam.call("turn", "derive")
+            self._record(found, report)
+            seam.call("turn", "record")
+        except StorageError as error:
+            report.failure = error
+            for one, _ in seen:
+                one.forget()
+        for one in tracked:
+            self._apply(one, report)
+        seam.call("turn", "settle")
+        return report
+
+    def settle(self) -> None:
+        """Commits what was applied, where no later turn did it on its way. Raises `StorageError`."""
+        self._journal.flush()
+
+    # 1 observe
+
+    def _observed(self, one: Tracked, report: Report) -> Observation | None:
+        """What there is to judge: a changed `runtime.json`, a changed ledger; None where there is neither."""
+        view = one.runtime.look(self._clock.monotonic(), self._clock.wall())
+        if isinstance(view, Absent):
+            report.gone.add(one.id)
+        if isinstance(view, Runtime):
+            if view.bad_ids and view.bad_ids != one.bad_ids:
+                report.skipped_ids[one.id] = view.bad_ids
+            one.bad_ids = view.bad_ids
+        elif not self._ledger_is_news(one):
+            return None
+        shown = view if isinstance(view, Runtime) else None
+        return Observation(at=int(self._clock.wall() * 1000), runtime=shown, ledger=self.ledger.value)
+
+    def _ledger_is_news(self, one: Tracked) -> bool:
+        """A ledger alone tells of a worker only once the worker was met, or is named by the roster."""
+        if self.ledger.value is None or self.ledger.value is one.ledger:
+            return False
+        return one.state is not None or (self.roster.value is not None and one.id in self.roster.value)
+
+    # 2 derive
+
+    def _derived(self, one: Tracked, seen: Observation) -> Change:
+        before = self._state(one)
+        found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows)
+        one.ledger = seen.ledger
+        return Change(before=before, after=found.state, events=found.events, rendered=_rendered(found.events))
+
+    def _state(self, one: Tracked) -> WorkerState | None:
+        """The worker's state; of a worker that the journal does not know, what its memory files tell."""
+        if one.state is None:
+            one.state = self._journal.load(one.id) or self._read_back(one.id)
+        return one.state
+
+    def _read_back(self, worker: WorkerId) -> WorkerState | None:
+        try:
+            files = read_back(self._profiles_root, worker)
+        except OSError as error:
+            raise StorageError(
+                f"{error.filename}: {error.strerror}", "Its memory must be readable."
+            ) from error
+        if not files:
+            return None
+        state, events = remember(worker, [(file.mission, file.lines) for file in files])
+        self._journal.settle(marks=[file.mark for file in files])
+        self._journal.record(
+            [Change(before=None, after=state, events=events, rendered=_rendered(events), applied=True)]
+        )
+        return state
+
+    # 3 record
+
+    def _record(self, found: list[tuple[Tracked, Change]], report: Report) -> None:
+        changes = [change for _, change in found if change.after != change.before or change.events]
+        if changes:
+            report.recorded += self._journal.record(changes)
+        for one, change in found:
+            one.state = change.after
+
+    # 4 apply
+
+    def recover(self) -> Report:
+        """Finishes what was recorded and not applied when the daemon ended."""
+        report = Report()
+        for worker in self._journal.workers_waiting():
+            one = self.workers.get(worker) or Tracked(worker, self._runtime_of(worker))
+            one.state = self._journal.load(worker)
+            self._apply(one, report)
+        return report
+
+    def _apply(self, one: Tracked, report: Report) -> None:
+        if one.state is None or self._clock.monotonic() < one.apply_after:
+            return
+        try:
+            obstacles = self._memory.apply(one.state, self._clock.monotonic())
+        except FileNotFoundError:
+            # The profile is gone. It is never made again; what was to be written there waits, out of the way.
+            self._journal.settle(unplaced=[record.seq for record in self._journal.waiting(one.id)])
+            return
+        if obstacles:
+            report.obstacles[one.id] = obstacles
+        one.put_off(obstacles, self._clock.monotonic())
+
+
+def _rendered(events: Iterable[Event]) -> tuple[Rendered, ...]:
+    return tuple(line for event in events for line in rendered_by(event))

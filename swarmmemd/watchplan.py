@@ -1,0 +1,105 @@
+"""Which folders are watched, and what a hint from each means. docs/architecture.md, "Watching".
+
+Arm, then list: whoever arms a folder looks into it afterwards, since what came before is not reported.
+"""
+
+from pathlib import Path
+
+from swarmmemd.config import Config
+from swarmmemd.layout import INBOX, RUNTIME, ledger, roster
+from swarmmemd.model import WorkerId, worker_id
+from swarmmemd.schedule import Wake
+from swarmmemd.watch import Armed, Watcher, WatchHealth
+
+PROFILES, LEDGER, REQUESTS, EVERYTHING = "profiles", "ledger", "requests", "everything"
+"""Words left for the loop: list the profiles, read ledger and roster, answer requests, sweep all."""
+
+_WORKER = "worker:"
+
+
+class WatchPlan:
+    """Keeps the watches on the roots and on each worker's folder."""
+
+    def __init__(self, config: Config, wake: Wake) -> None:
+        self._config = config
+        self._wake = wake
+        self.losses = 0
+        self.last_loss = ""
+        self._watcher = Watcher(self._hint, self._lost)
+        self._workers: set[WorkerId] = set()
+
+    def start(self) -> None:
+        """Starts watching the roots. What cannot be watched is polled."""
+        self._watcher.start()
+        self.arm_roots()
+
+    def arm_roots(self) -> None:
+        """Arms the roots, or the nearest folder above one that is missing; again where another stands there."""
+        for key, folder in self._roots().items():
+            self._watcher.arm(key, _nearest(folder))
+
+    def arm(self, worker: WorkerId) -> Armed:
+        """Arms a worker's folder; again where another folder stands in its place."""
+        self._workers.add(worker)
+        return self._watcher.arm(_WORKER + worker, self._config.profiles_root / worker)
+
+    def disarm(self, worker: WorkerId) -> None:
+        """The worker's folder is gone, or no worker's any more."""
+        if worker in self._workers:
+            self._workers.discard(worker)
+            self._watcher.disarm(_WORKER + worker)
+
+    @property
+    def armed(self) -> frozenset[WorkerId]:
+        """The workers whose folders are asked for."""
+        return frozenset(self._workers)
+
+    def stale(self, worker: WorkerId) -> bool:
+        """Whether the worker's path leads to another folder than the one that is watched."""
+        return self._watcher.stale(_WORKER + worker)
+
+    def check(self) -> WatchHealth:
+        """Health; mends what died."""
+        return self._watcher.check()
+
+    def close(self) -> None:
+        """Stops watching."""
+        self._watcher.close()
+
+    def _roots(self) -> dict[str, Path]:
+        config = self._config
+        return {
+            "profiles-parent": config.profiles_root.parent,
+            "profiles": config.profiles_root,
+            "workspace": config.workspace_root,
+            "ledger": ledger(config.workspace_root).parent,
+            "inbox": config.state_dir / INBOX,
+        }
+
+    def _lost(self, reason: str) -> None:
+        self.losses += 1
+        self.last_loss = reason
+        self._wake.word(EVERYTHING)
+
+    def _hint(self, key: str, name: str) -> None:
+        """Called from the watching threads: marks, no more. Unknown names are dropped here."""
+        if key.startswith(_WORKER):
+            if name in (RUNTIME, ""):
+                self._wake.worker(WorkerId(key.removeprefix(_WORKER)))
+        elif key == "inbox":
+            self._wake.word(REQUESTS)
+        elif key in ("profiles", "profiles-parent"):
+            # While a root is missing, the folder above it is watched: then its own name is the news.
+            if worker_id(name) is not None or name in ("", *self._config.profiles_root.parts):
+                self._wake.word(PROFILES)
+        elif name in (
+            "",
+            *ledger(self._config.workspace_root).parts,
+            roster(self._config.workspace_root).name,
+        ):
+            self._wake.word(LEDGER)
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists."""
+    return next((one for one in (folder, *folder.parents) if one.is_dir()), folder)
