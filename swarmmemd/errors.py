@@ -67,3 +67,9 @@ class NotRunningError(SwarmmemdError):
     """The command needs a running daemon and there is none."""
 
     code = Exit.NEEDS_DAEMON
+
+
+class UsageError(SwarmmemdError):
+    """The command was called in a way that means nothing."""
+
+    code = Exit.USAGE

@@ -290,7 +290,8 @@ class Follower:
             self._db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
             self._db.execute("PRAGMA query_only = 1")
             self._db.execute("PRAGMA busy_timeout = 5000")
-            newer_than_program(self._db, path)
+            if newer_than_program(self._db, path) == 0:
+                raise StorageError(f"{path}: the daemon is just making it", "Try again in a moment.")
         except sqlite3.Error as error:
             raise _explained(error, path) from error
         self._path = path

@@ -78,12 +78,13 @@ class Daemon:
         self._next = {"tick": 0.0, "full": 0.0, "checkpoint": 0.0, "flush": float("inf"), "status": 0.0}
         self._apart = clock.wall() - clock.monotonic()
 
-    def run(self, ready: Callable[[], None]) -> None:
+    def run(self, ready: Callable[[], object]) -> None:
         """Runs until it is told to stop. `ready` is called once the watches are up."""
         self._plan.start()
         try:
             self._profiles()
             self._sweep_all("start")
+            self._status()
             ready()
             self._log.info("ready", workers=len(self._tree.turns.workers), watching=self._plan.check().mode)
             while not self._stop.now:

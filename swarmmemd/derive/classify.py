@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from swarmmemd.checkpoint import parse
+from swarmmemd.identity import fold
 from swarmmemd.model import Checkpoint, CheckpointState, WorkerId
 from swarmmemd.observation import Phase, Runtime
 
@@ -60,16 +61,23 @@ def classify(view: Runtime, worker: WorkerId) -> Kind:
 def blocked_by_control_plane(view: Runtime) -> bool:
     """Whether the block is the control plane's: its words stand where the worker's would."""
     reason = view.blocked_reason
-    return bool(reason) and view.status in _BLOCKED and (reason == view.dispatch_result or reason in _FIXED_REASONS)
+    return (
+        bool(reason)
+        and view.status in _BLOCKED
+        and (reason == view.dispatch_result or reason in _FIXED_REASONS)
+    )
 
 
 def shows(view: Runtime, block: Checkpoint) -> bool:
-    """Whether phase, status and result say that `block` is what was written last.
+    """Whether phase, status and result say that `block` is what was written last."""
+    phase = (view.phase or "").lower().replace("-", "_").replace(" ", "_")
+    return phase == block.state.lower() and agrees(view, block)
+
+
+def agrees(view: Runtime, block: Checkpoint) -> bool:
+    """Whether the result beside the message is the message's own, maybe cut short or with text behind it.
 
     An API check-in leaves an old message in the file; then its own values differ from the message's.
     """
-    phase = (view.phase or "").lower().replace("-", "_").replace(" ", "_")
-    if phase != block.state.lower():
-        return False
-    ours, theirs = " ".join((block.result or "").split()), " ".join((view.result or "").split())
-    return not theirs or not ours or ours.startswith(theirs) or theirs.startswith(ours)
+    ours, theirs = fold(block.result), fold(view.result).rstrip("….").rstrip()
+    return not theirs or not ours or ours.startswith(theirs) or theirs.startswith(ours.rstrip("….").rstrip())

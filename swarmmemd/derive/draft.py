@@ -59,16 +59,18 @@ class Draft:
         id = event_id(self.state.worker, mission, number, type, words, occurrence)
         if self.has(id):
             return False
-        event = bounded(Event(
-            id=id,
-            at=at,
-            type=type,
-            worker=self.state.worker,
-            mission=mission,
-            assignment=assignment,
-            summary=summary,
-            detail=detail or {},
-        ))
+        event = bounded(
+            Event(
+                id=id,
+                at=at,
+                type=type,
+                worker=self.state.worker,
+                mission=mission,
+                assignment=assignment,
+                summary=summary,
+                detail=detail or {},
+            )
+        )
         self._new.add(id)
         self.events.append(event)
         self.state = fold(self.state, event, number)

@@ -68,5 +68,11 @@ def complete(draft: Draft, mission: MissionId, at: int, by: str) -> None:
     known = draft.state.missions[mission]
     summary = f"Mission complete: {known.title}" if known.title else "Mission complete"
     draft.once(
-        EventType.COMPLETE, mission, (), at=at, summary=summary, detail={"by": by}, assignment=known.assignment
+        EventType.COMPLETE,
+        mission,
+        (),
+        at=at,
+        summary=summary,
+        detail={"by": by},
+        assignment=known.assignment,
     )

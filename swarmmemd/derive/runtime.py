@@ -11,6 +11,7 @@ from swarmmemd.derive.blocks import checkpoint, said_before
 from swarmmemd.derive.classify import (
     IN_PROGRESS,
     Kind,
+    agrees,
     blocked_by_control_plane,
     blocks,
     classify,
@@ -20,7 +21,7 @@ from swarmmemd.derive.classify import (
 from swarmmemd.derive.draft import Draft
 from swarmmemd.fold import CONTROL_PLANE, NOTE_LATE_BLOCK, NOTE_RESET, NOTE_STOPPED, first_line, number_of
 from swarmmemd.identity import digest, event_id
-from swarmmemd.model import Checkpoint, CheckpointState, EventType
+from swarmmemd.model import Checkpoint, CheckpointState, EventId, EventType
 from swarmmemd.observation import Phase, Runtime
 from swarmmemd.state import Dispatch, Look
 
@@ -50,7 +51,7 @@ def _judge(draft: Draft, view: Runtime, kind: Kind) -> None:
         at = draft.capped(view.output_at, view.check_in, view.written)
         for block in found:
             checkpoint(draft, dispatch, block, at=at, origin=ORIGIN)
-    elif kind in (Kind.CHECK_IN, Kind.CHECKPOINT, Kind.DISPATCHED):
+    elif kind in (Kind.CHECK_IN, Kind.CHECKPOINT) or (kind is Kind.DISPATCHED and draft.state.look.met):
         _check_in(draft, view)
     if kind is Kind.CONTROL_PLANE_BLOCK:
         _control_plane_block(draft, view)
@@ -116,7 +117,7 @@ def _dispatch_of(draft: Draft, view: Runtime) -> Dispatch:
 
 def _new_blocks(draft: Draft, view: Runtime) -> tuple[Checkpoint, ...]:
     """The blocks of the kept message, if it came since the last look or is shown once more."""
-    if not view.raw or digest(view.raw) == draft.state.look.raw and view.phase == Phase.DISPATCHED:
+    if not view.raw or (digest(view.raw) == draft.state.look.raw and view.phase == Phase.DISPATCHED):
         return ()
     found = blocks(view, draft.state.worker)
     if not found:
@@ -184,11 +185,14 @@ def _echoes_dispatch(view: Runtime) -> bool:
 
 def _belongs_to_message(draft: Draft, view: Runtime, state: CheckpointState) -> bool:
     """Whether status and values are those of a kept message that has been counted already."""
-    last, found = draft.state.current, blocks(view, draft.state.worker)
-    if last is None or not found or found[-1].state is not state:
+    last, found, look = draft.state.current, blocks(view, draft.state.worker), draft.state.look
+    if last is None or not found or found[-1].state is not state or not agrees(view, found[-1]):
         return False
-    same_result = not view.result or digest(view.result) == draft.state.look.result
-    return same_result and said_before(draft, last, found[-1])
+    new = _changed(draft, view)
+    values_came_later = (
+        look.met and digest(view.raw) == look.raw and (new.result or new.next_action or new.blocker)
+    )
+    return not values_came_later and said_before(draft, last, found[-1])
 
 
 # Blocks by the control plane, stops and resets
@@ -226,7 +230,9 @@ def _stop(draft: Draft, view: Runtime, kind: Kind) -> None:
         return
     note = NOTE_STOPPED if kind is Kind.STOPPED else NOTE_RESET
     text = view.dispatch_result if kind is Kind.STOPPED else view.control_message or view.cancellation
-    at = draft.capped(view.output_at if kind is Kind.STOPPED else view.cancelled_at, view.check_in, view.written)
+    at = draft.capped(
+        view.output_at if kind is Kind.STOPPED else view.cancelled_at, view.check_in, view.written
+    )
     occurrence = 1
     while again and draft.has(_stop_id(draft, last, note, occurrence)):
         occurrence += 1
@@ -242,7 +248,7 @@ def _stop(draft: Draft, view: Runtime, kind: Kind) -> None:
     )
 
 
-def _stop_id(draft: Draft, last: Dispatch | None, note: str, occurrence: int) -> str:
+def _stop_id(draft: Draft, last: Dispatch | None, note: str, occurrence: int) -> EventId:
     mission, number = (last.mission, last.number) if last else (None, 0)
     return event_id(draft.state.worker, mission, number, EventType.NOTE, (note,), occurrence)
 

@@ -1,0 +1,5 @@
+"""`python -m swarmmemd` is the command `swarmmemd`."""
+
+from swarmmemd.cli.main import main
+
+main()

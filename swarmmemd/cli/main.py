@@ -1,0 +1,89 @@
+"""`swarmmemd`: the group of commands, and how an error is shown. docs/commands.md.
+
+Commands are imported when they are called, so that `--help` and quick ones stay quick.
+"""
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+import swarmmemd
+from swarmmemd.cli.options import Root, common_options
+from swarmmemd.errors import Exit, SwarmmemdError
+
+_COMMANDS = {
+    "run": "Watch the swarm and keep its memory, in the foreground.",
+    "once": "One turn for every worker, then exit.",
+    "demo": "Show the daemon at work on a small scripted swarm.",
+    "status": "Say whether the daemon runs, and how it is.",
+    "config": "Print the effective configuration and where each value came from.",
+    "tail": "Show events as they are recorded.",
+    "show": "Print a worker's memory.",
+}
+"""Name to what the list of commands says; each lives in the module of its name."""
+
+
+class Commands(Root):
+    """The commands by name; a module is imported only when its command is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order in which a newcomer needs them."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, or None."""
+        if cmd_name not in _COMMANDS:
+            return None
+        command = getattr(importlib.import_module(f"swarmmemd.cli.{cmd_name}"), f"{cmd_name}_command")
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=Commands)
+@click.version_option(swarmmemd.__version__, prog_name="swarmmemd", message="%(prog)s %(version)s")
+@common_options
+def swarmmemd_group() -> None:
+    """A durable, readable memory for swarms of long-lived agent workers.
+
+    Watches each worker's runtime.json and the mission ledger, and keeps events, daily episodes and a true
+    SUMMARY.md in the worker's memory folder. Begin with: swarmmemd demo
+    """
+
+
+def main() -> None:
+    """The console script. Never shows a traceback for what a person can mend."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Runs one command and gives its exit code."""
+    try:
+        result: Any = swarmmemd_group.main(args=arguments, prog_name="swarmmemd", standalone_mode=False)
+        sys.stdout.flush()
+    except SwarmmemdError as error:
+        return _explain(error)
+    except click.exceptions.Abort:
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return Exit.USAGE
+    except BrokenPipeError:
+        # Whoever read our output has enough of it. Python would complain again while it shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.DONE
+    return result if isinstance(result, int) else Exit.DONE
+
+
+def _explain(error: SwarmmemdError) -> int:
+    click.echo(f"swarmmemd: {error}", err=True)
+    if error.mend:
+        click.echo(f"  {error.mend}", err=True)
+    return error.code

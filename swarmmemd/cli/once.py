@@ -1,0 +1,95 @@
+"""`swarmmemd once`: one turn for every worker; where a daemon runs, it is asked to do it."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.errors import Exit, HeldError, NotRunningError
+
+if TYPE_CHECKING:
+    from swarmmemd.config import Config
+    from swarmmemd.turn import Clock
+
+_EPILOG = """\b
+Examples:
+  swarmmemd once
+  */5 * * * *  swarmmemd once        (as a cron job instead of the daemon)
+"""
+_PATIENCE = 60.0
+_TRIES = 10.0
+"""Seconds during which files that are being written are tried again."""
+
+
+@click.command("once", epilog=_EPILOG)
+@common_options
+@click.pass_context
+def once_command(ctx: click.Context) -> int:
+    """One turn for every worker, then exit: for cron, tests and repair.
+
+    Where a daemon runs on the same state directory, it does the turn and this command waits for it. Exits 1
+    if something could not be read or written; what it was stands on stderr.
+    """
+    from swarmmemd.turn import Clock
+
+    config = load_config(ctx).config
+    clock = Clock(monotonic=time.monotonic, wall=time.time)
+    try:
+        return _turn(config, clock)
+    except HeldError:
+        from swarmmemd.instance import is_running
+
+        if is_running(config.state_dir) is None:
+            raise
+        return _ask(config.state_dir)
+
+
+def _turn(config: "Config", clock: "Clock") -> int:
+    """Looks at every worker until nothing waits any more, or ten seconds are over."""
+    from swarmmemd.tree import open_tree
+
+    with open_tree(config, clock) as tree:
+        found = tree.discover()
+        if found.trouble:
+            click.echo(f"{config.profiles_root}: {found.trouble}", err=True)
+            return Exit.NOTHING
+        end, events = clock.monotonic() + _TRIES, 0
+        while True:
+            report = tree.everything()
+            events += len(report.recorded)
+            waits = [one.runtime.due for one in tree.turns.workers.values() if one.runtime.due is not None]
+            waits += [one.apply_after for one in tree.turns.workers.values() if one.obstacles]
+            if report.failure is not None:
+                raise report.failure
+            if not waits or min(waits) > end:
+                break
+            time.sleep(max(min(waits) - clock.monotonic(), 0.0))
+        problems = [
+            *(
+                f"{one.id}/runtime.json: {one.runtime.trouble.reason}"
+                for one in tree.turns.workers.values()
+                if one.runtime.trouble
+            ),
+            *(f"{one.id}/{o.path}: {o.reason}" for one in tree.turns.workers.values() for o in one.obstacles),
+        ]
+        for problem in problems:
+            click.echo(problem, err=True)
+        click.echo(f"{len(tree.turns.workers)} workers looked at, {events} new events")
+        return Exit.NOTHING if problems else Exit.DONE
+
+
+def _ask(state_dir: Path) -> int:
+    from swarmmemd.inbox import Request, put
+
+    request = put(state_dir, Request("once"))
+    end = time.monotonic() + _PATIENCE
+    while request.exists():
+        if time.monotonic() > end:
+            raise NotRunningError(
+                "The daemon did not take up the request in a minute", "See: swarmmemd status"
+            )
+        time.sleep(0.02)
+    click.echo("The running daemon has looked at every worker")
+    return Exit.DONE

@@ -1,0 +1,97 @@
+"""`swarmmemd status`: whether the daemon runs, and how it is."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.errors import Exit
+
+_EPILOG = """\b
+Examples:
+  swarmmemd status
+  swarmmemd status --json | jq .backlog
+"""
+
+
+@click.command("status", epilog=_EPILOG)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@common_options
+@click.pass_context
+def status_command(ctx: click.Context, as_json: bool) -> int:
+    """Say whether the daemon runs, and how it is. Exits 0 if it runs, 3 if not.
+
+    Running means: it holds the lock. The figures are its own, at most a few seconds old.
+    """
+    from swarmmemd.instance import is_running
+
+    config = load_config(ctx).config
+    holder = is_running(config.state_dir)
+    figures = _figures(config.state_dir)
+    waiting, unplaced = _backlog(config.state_dir)
+    running = holder is not None and figures.get("pid") == holder.pid and bool(figures.get("running"))
+    content = {**figures, "running": running, "backlog": waiting, "unplaced": unplaced}
+    if as_json:
+        click.echo(json.dumps(content, indent=2, ensure_ascii=False))
+    else:
+        _tell(content, holder is not None)
+    return Exit.DONE if running else Exit.NOT_RUNNING
+
+
+def _figures(state_dir: Path) -> dict[str, Any]:
+    """What the daemon wrote last; nothing where that is missing or torn."""
+    from swarmmemd.layout import STATUS
+
+    try:
+        found = json.loads((state_dir / STATUS).read_bytes())
+    except (OSError, ValueError):
+        return {"schema": 1}
+    return found if isinstance(found, dict) else {"schema": 1}
+
+
+def _backlog(state_dir: Path) -> tuple[int, int]:
+    from swarmmemd.errors import SwarmmemdError
+    from swarmmemd.journal import Follower
+    from swarmmemd.layout import JOURNAL
+
+    try:
+        follower = Follower(state_dir / JOURNAL)
+    except SwarmmemdError:
+        return 0, 0
+    try:
+        return follower.backlog()
+    finally:
+        follower.close()
+
+
+def _tell(content: dict[str, Any], held: bool) -> None:
+    if not content["running"]:
+        click.echo("swarmmemd is starting" if held else "swarmmemd is not running. Start it: swarmmemd run")
+    else:
+        click.echo(f"swarmmemd {content['version']} runs since {content['since']}, process {content['pid']}")
+        watching = content["watching"]
+        watched = f"{watching['armed']} of {watching['wanted']} folders by events"
+        click.echo(f"watching  {watched}" + (f" ({watching['reason']})" if watching["reason"] else ""))
+    click.echo(
+        f"backlog   {content['backlog']} events not in their files yet" + _unplaced(content["unplaced"])
+    )
+    _tell_workers(content.get("workers", []))
+    for trouble in content.get("troubles", []) if content["running"] else []:
+        click.echo(f"trouble   {trouble['what']}: {trouble['reason']}, for {trouble['for_s']:.0f} s")
+
+
+def _unplaced(count: int) -> str:
+    return f", {count} more of profiles that are gone" if count else ""
+
+
+def _tell_workers(workers: list[dict[str, Any]]) -> None:
+    from swarmmemd.text import one_row
+
+    click.echo(f"workers   {len(workers)}")
+    for worker in workers:
+        last = worker["last_event"]
+        told = f"{last['at']} {last['type']}: {last['summary']}" if last else "no event since the start"
+        mission = f"{worker['mission']} ({worker['status']})" if worker["mission"] else "no mission"
+        click.echo(one_row(f"  {worker['worker']}  {mission}  {told}", 160))

@@ -1,0 +1,160 @@
+"""`swarmmemd tail`: events in recording order, from the journal."""
+
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.errors import Exit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from swarmmemd.journal import Filter, Follower, Recorded
+
+_EPILOG = """\b
+Examples:
+  swarmmemd tail -f
+  swarmmemd tail -n 50 --worker swarm5 --type checkpoint
+  swarmmemd tail --json --after 1200
+"""
+_POLL = 0.1
+_TYPES = [
+    "mission-start",
+    "dispatch",
+    "checkpoint",
+    "handoff-requested",
+    "handoff-written",
+    "resume",
+    "blocked",
+    "complete",
+    "note",
+]
+
+
+@click.command("tail", epilog=_EPILOG)
+@click.option(
+    "-f", "--follow", is_flag=True, help="Go on as events are recorded, over restarts of the daemon."
+)
+@click.option(
+    "-n", "count", type=click.IntRange(min=0), default=10, show_default=True, help="The newest N events."
+)
+@click.option("--worker", help="Only this worker.")
+@click.option("--mission", help="Only this mission.")
+@click.option("--type", "type_", type=click.Choice(_TYPES), help="Only this type.")
+@click.option("--since", metavar="TIME", help="Only what happened at or after this ISO time.")
+@click.option(
+    "--after", type=click.IntRange(min=0), metavar="SEQ", help="All events after this sequence number."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line: as in events.jsonl, with seq.")
+@common_options
+@click.pass_context
+def tail_command(
+    ctx: click.Context,
+    follow: bool,
+    count: int,
+    worker: str | None,
+    mission: str | None,
+    type_: str | None,
+    since: str | None,
+    after: int | None,
+    as_json: bool,
+) -> int:
+    """Show events of all workers in the order in which they were recorded. Exits 1 if there is none."""
+    from swarmmemd.journal import Filter
+    from swarmmemd.layout import JOURNAL
+    from swarmmemd.model import parse_iso
+
+    at = parse_iso(since)
+    if since is not None and at is None:
+        raise click.BadParameter(
+            f"{since!r} is no ISO time such as 2026-04-28T12:00:00Z", param_hint="--since"
+        )
+    where = Filter(worker=worker, mission=mission, type=type_, since=at)
+    journal = load_config(ctx).config.state_dir / JOURNAL
+    follower = _opened(journal, follow)
+    show = _as_json if as_json else _as_row
+    try:
+        events = follower.newest(where, count) if after is None else _pages(follower, where, after)
+        seen = _print(events, show)
+        if follow:
+            _follow(journal, follower, where, max(seen, after or 0) or follower.last(), show)
+    except KeyboardInterrupt:
+        return Exit.DONE
+    finally:
+        follower.close()
+    return Exit.DONE if seen else Exit.NOTHING
+
+
+def _opened(journal: "Path", follow: bool) -> "Follower":
+    """The journal; who follows waits until there is one."""
+    from swarmmemd.errors import StorageError
+    from swarmmemd.journal import Follower
+
+    while True:
+        try:
+            return Follower(journal)
+        except StorageError:
+            if not follow:
+                raise
+            time.sleep(_POLL)
+
+
+def _pages(follower: "Follower", where: "Filter", after: int) -> "Iterable[Recorded]":
+    while events := follower.events(where, after):
+        yield from events
+        after = events[-1].seq
+
+
+def _follow(
+    journal: "Path", follower: "Follower", where: "Filter", after: int, show: "Callable[[Recorded], str]"
+) -> None:
+    """Reads on from `after` whenever the journal's files have changed."""
+    log = journal.with_name(journal.name + "-wal")
+    before: tuple[object, ...] = ()
+    while True:
+        now = (_stat(journal), _stat(log))
+        if now != before:
+            before = now
+            after = max(after, _print(_pages(follower, where, after), show))
+        time.sleep(_POLL)
+
+
+def _stat(path: "Path") -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _print(events: "Iterable[Recorded]", show: "Callable[[Recorded], str]") -> int:
+    seen = 0
+    for recorded in events:
+        click.echo(show(recorded))
+        seen = recorded.seq
+    return seen
+
+
+def _as_json(recorded: "Recorded") -> str:
+    import msgspec
+
+    from swarmmemd.record import encode
+
+    line = msgspec.json.decode(encode(recorded.event))
+    return msgspec.json.encode({**line, "seq": recorded.seq}).decode()
+
+
+def _as_row(recorded: "Recorded") -> str:
+    from swarmmemd.model import iso
+    from swarmmemd.text import one_row
+
+    event = recorded.event
+    state = event.detail.get("state")
+    word = f"{event.type.value} {state}" if state else event.type.value
+    where = event.mission or "no mission"
+    return (
+        f"{iso(event.at)[:19]}Z  {event.worker:<12}  {word:<24}  {where:<28}  {one_row(event.summary, 100)}"
+    )

@@ -1,0 +1,1 @@
+"""Recall: readers of the memory files and the journal. Nothing here writes."""

@@ -1,0 +1,611 @@
+"""The watcher itself: one observer, one watch for each real directory, and a look at their health.
+
+The library costs one thread and about 23 KiB a watch; that is the price of its public interface, to which
+this module keeps. docs/architecture.md, "Watching".
+
+Threads: `arm`, `disarm`, `check`, `stale` and `close` may be called from any thread; `hint` and `lost` are
+called from watchdog's threads and from within `check`. Whoever calls in must not hold a lock that `hint` or
+`lost` takes.
+"""
+
+import os
+import stat
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+from watchdog.events import (
+    DirCreatedEvent,
+    DirDeletedEvent,
+    DirMovedEvent,
+    FileClosedEvent,
+    FileCreatedEvent,
+    FileDeletedEvent,
+    FileModifiedEvent,
+    FileMovedEvent,
+    FileSystemEvent,
+    FileSystemEventHandler,
+)
+from watchdog.observers import Observer
+from watchdog.observers.api import BaseObserver, ObservedWatch
+from watchdog.utils import BaseThread
+
+from swarmmemd.watch import kernel
+from swarmmemd.watch.alarms import DeathAlarm, LossAlarm
+
+# One list for every watch: watches share one kernel mask for a directory, and the last one asked for wins.
+# Each class is needed: Created alone misses a rename over the target, Moved a rename from elsewhere, Deleted
+# alone a rename out, Closed alone renames. Modified is left out: a WAL database would send hundreds a second.
+FILTER: list[type[FileSystemEvent]] = [
+    FileCreatedEvent,
+    FileMovedEvent,
+    FileClosedEvent,
+    FileDeletedEvent,
+    DirCreatedEvent,
+    DirMovedEvent,
+    DirDeletedEvent,
+]
+FILTER_MAC: list[type[FileSystemEvent]] = [*FILTER, FileModifiedEvent]  # FSEvents never sends Closed
+
+LOGGERS = ("watchdog.observers.inotify_c", "watchdog.observers.inotify", "fsevents")
+AUDIT_EVERY = 60.0
+"""Seconds between two audits of the emitters and of the kernel's list of watches."""
+VERIFY_AT_ONCE = 64
+"""Up to so many directories each `arm` asks the kernel itself; beyond, the next `check` asks for all: one
+question costs 5 µs for each watch there is, 10 ms for 2,000."""
+JOIN_SECONDS = 5.0
+
+_NATIVE = {"watchdog.observers.inotify": FILTER, "watchdog.observers.fsevents": FILTER_MAC}
+_DEAF = "the kernel does not watch it"
+
+Identity = tuple[int, int]
+"""Device and inode."""
+
+
+class Hint(Protocol):
+    """Called from watchdog's threads: must only mark."""
+
+    def __call__(self, key: str, name: str) -> None:
+        """`key` as given to `arm`; `name` the base name concerned, "" for unknown or the whole directory."""
+
+
+class Armed(StrEnum):
+    """How a key is watched."""
+
+    EVENTS = "events"
+    POLL = "poll"
+    MISSING = "missing"
+
+
+class WatchHealth(msgspec.Struct, frozen=True):
+    """How watching fares. `mode` is "events" or "poll", the platform's way as a whole.
+
+    `reason` is why something is polled, and what cannot be relied on; "" if nothing. `armed` counts
+    directories watched with events, `wanted` keys asked for, `polled` keys that are polled only, `overflows`
+    overflows of the kernel's queue since the start. `alive` is False while a thread is dead.
+    """
+
+    mode: str
+    reason: str
+    armed: int
+    wanted: int
+    polled: int
+    overflows: int
+    alive: bool
+
+
+class _Backoff:
+    """When to try again: after `first` seconds, doubling to `most`; over again after a long good time."""
+
+    def __init__(self, first: float, most: float) -> None:
+        self._first, self._most = first, most
+        self.reset()
+
+    def reset(self) -> None:
+        self._delay = self._first
+        self._due = float("-inf")
+
+    def ready(self, now: float) -> bool:
+        return now >= self._due
+
+    def failed(self, now: float) -> None:
+        if now - self._due > self._most:
+            self._delay = self._first
+        self._due = now + self._delay
+        self._delay = min(2 * self._delay, self._most)
+
+
+class _Root:
+    """One real directory and the keys that want it. Changed under the watcher's lock, except `gone`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.keys: tuple[str, ...] = ()  # replaced whole: the handler reads it without a lock
+        self.identity: Identity | None = None
+        self.watch: ObservedWatch | None = None
+        self.verified = False  # the kernel was seen to watch it since it was scheduled
+        self.gone = False  # set by the handler: the watched directory was deleted
+        self.reason = ""  # why it is polled
+        self.retry = _Backoff(60, 3600)
+
+    def forget_watch(self) -> None:
+        self.watch, self.verified, self.gone = None, False, False
+
+
+class _Handler(FileSystemEventHandler):
+    """Turns the events of one directory into hints. No I/O, no lock, no exception.
+
+    An exception here would end the observer's thread (gorakhargosh/watchdog#793).
+    """
+
+    def __init__(self, root: _Root, hint: Hint) -> None:
+        self._root = root
+        self._hint = hint
+
+    def dispatch(self, event: FileSystemEvent) -> None:
+        paths = {os.fsdecode(path) for path in (event.src_path, event.dest_path) if path}
+        if isinstance(event, DirDeletedEvent) and self._root.path in paths:
+            self._root.gone = True
+        for path in paths:
+            name = "" if path == self._root.path else path.rpartition(os.sep)[2]
+            for key in self._root.keys:
+                self._hint(key, name)
+
+
+class Watcher:
+    """Watches directories, not recursively, and calls `hint(key, name)` when one is worth a look.
+
+    `lost(reason)` means that events may have been lost: the caller looks at everything. It only marks, too.
+    `clock` is monotonic, in seconds; `mountinfo` gives the text of /proc/self/mountinfo.
+    """
+
+    def __init__(
+        self,
+        hint: Hint,
+        lost: Callable[[str], None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        mountinfo: Callable[[], str] = kernel.read_mountinfo,
+    ) -> None:
+        self._hint, self._lost = hint, lost
+        self._clock, self._mountinfo = clock, mountinfo
+        self._lock = threading.RLock()
+        self._roots: dict[str, _Root] = {}
+        self._wanted: dict[str, tuple[Path, _Root]] = {}
+        self._observer: BaseObserver | None = None
+        self._reader: BaseThread | None = None
+        self._running = False
+        self._why_poll = "not started"
+        self._notes: list[str] = []
+        self._overflows = 0
+        self._fatal = ""  # set by the hook: what ended one of our threads
+        self._dead = False  # a thread died and nothing took its place yet
+        self._owed: deque[str] = deque(maxlen=16)  # reasons for the call of `lost` that `check` makes
+        self._again: list[str] = []  # keys that `check` hints
+        self._unverified = False
+        self._audit_at = 0.0
+        self._foreign: dict[int, str] = {}  # device -> type of a file system to poll, "" if it is a local one
+        self._opening = _Backoff(60, 3600)  # no inotify instance to be had
+        self._revival = _Backoff(1, 60)  # threads that die again and again
+        self._crowding = _Backoff(60, 3600)  # no thread to be had
+        self._orphans = False
+        self._loss_alarm = LossAlarm(LOGGERS, self._heard)
+        self._death_alarm = DeathAlarm(self._died)
+
+    # -- the interface
+
+    def start(self) -> None:
+        """Begins to watch, with what was armed before. Never raises: where it cannot watch, it polls."""
+        with self._lock:
+            if self._running:
+                return
+            self._running = True
+            # A copied tree makes the library warn in floods, each time with its whole table of watches.
+            warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"watchdog(\.|$)")
+            self._notes = [note for note in (_unset_rename_delay(),) if note]
+            self._loss_alarm.attach()
+            self._death_alarm.attach()
+            self._audit_at = self._clock() + AUDIT_EVERY
+            self._open()
+
+    def arm(self, key: str, directory: Path) -> Armed:
+        """Watches `directory` for `key`, and says how. Again for the same: nothing, unless it is another now.
+
+        The real path is watched (a link itself would be deaf: gorakhargosh/watchdog#365), once for all its
+        keys. List the directory after arming, not before. Nothing is raised: what cannot be watched is POLL,
+        and is tried again by `check` after a minute, doubling to an hour.
+        """
+        with self._lock:
+            identity, reason = _look(directory)
+            root = self._home(key, directory)
+            if root.identity != identity or root.gone:
+                self._unschedule(root)
+                root.identity, root.reason = identity, reason
+                root.retry.reset()
+            if identity is None:
+                root.reason = reason
+            elif root.watch is None and root.retry.ready(self._clock()):
+                self._schedule(root)
+            return self._answer(root)
+
+    def disarm(self, key: str) -> None:
+        """Forgets `key`; the directory is watched on if another key wants it. Unknown keys are no error."""
+        with self._lock:
+            _, root = self._wanted.pop(key, (None, None))
+            if root is not None:
+                self._leave(key, root)
+
+    def check(self) -> WatchHealth:
+        """Looks after the threads and the kernel's watches, mends what it can, tells what may be lost.
+
+        Cheap; meant for once a second. Calls `lost` and `hint` before it returns.
+        """
+        with self._lock:
+            if self._running:
+                self._tend(self._clock())
+            health = self._health()
+            again, self._again = self._again, []
+        # After the lock: the callbacks may take one of the caller's.
+        owed = dict.fromkeys(self._owed.popleft() for _ in range(len(self._owed)))
+        if owed:
+            self._lost("; ".join(owed))
+        for key in again:
+            self._mark(key, "")
+        return health
+
+    def stale(self, key: str) -> bool:
+        """Whether `arm` would change something: another directory is there than was armed, or none, or one.
+
+        One stat and no lock, for the caller's sweep. True for a key that was never armed.
+        """
+        directory, root = self._wanted.get(key, (None, None))
+        if directory is None or root is None:
+            return True
+        return root.gone or _look(directory)[0] != root.identity
+
+    def close(self) -> None:
+        """Ends all threads and puts logging and the exception hook back. What is queued is dropped."""
+        with self._lock:
+            if not self._running:
+                return
+            self._running = False
+            self._shut("closed")
+            self._dead = False
+            self._loss_alarm.detach()
+            self._death_alarm.detach()
+
+    # -- called from watchdog's threads: no lock, no exception
+
+    def _mark(self, key: str, name: str) -> None:
+        try:
+            self._hint(key, name)
+        except Exception as error:
+            # The hint is lost, not the watcher: the next check has everything looked at.
+            self._owed.append(f"a hint failed: {_text(error)}")
+
+    def _heard(self, message: str) -> None:
+        if "thread is inactive" in message:  # said of a watch that is being taken away: nothing is lost
+            return
+        overflow = "overflow" in message.lower()
+        self._overflows += overflow
+        reason = "overflow" if overflow else f"watchdog: {message}"
+        try:
+            self._lost(reason)
+        except Exception:
+            self._owed.append(reason)
+
+    def _died(self, thread: threading.Thread, what: str) -> None:
+        observer = self._observer
+        ours = observer is not None and (thread in (observer, self._reader) or thread in observer.emitters)
+        if ours:
+            self._fatal = f"{type(thread).__name__} died: {what}"
+
+    # -- the observer
+
+    def _open(self) -> None:
+        """Makes the observer and arms all that is wanted; else notes why not, and when to try again."""
+        module = Observer.__module__
+        if module not in _NATIVE:
+            self._why_poll = f"no native notification: {module}"
+            return
+        try:
+            _try_a_thread()
+            known = set(threading.enumerate())
+            self._observer = _started(Observer())
+        except Exception as error:
+            self._why_poll = _text(error)
+            self._opening.failed(self._clock())
+            return
+        self._reader = _reader_beside(known)
+        self._why_poll, self._fatal, self._dead = "", "", False
+        for root in self._roots.values():
+            root.retry.reset()
+            if root.identity is not None:
+                self._schedule(root)
+
+    def _shut(self, why: str) -> None:
+        """Ends the observer and forgets its watches; until the next `_open` everything is polled."""
+        observer, reader, self._observer, self._reader = self._observer, self._reader, None, None
+        if observer is not None:
+            _stop(observer, reader)
+        for root in self._roots.values():
+            root.forget_watch()
+        self._why_poll, self._orphans, self._unverified = why, False, False
+
+    # -- one directory
+
+    def _home(self, key: str, directory: Path) -> _Root:
+        """The root of the real directory, with the key in it; the key leaves another that it was in."""
+        path = os.path.realpath(directory)
+        _, old = self._wanted.get(key, (None, None))
+        if old is not None and old.path != path:
+            self._leave(key, old)
+        root = self._roots.setdefault(path, _Root(path))
+        if key not in root.keys:
+            root.keys = (*root.keys, key)
+        self._wanted[key] = (directory, root)
+        return root
+
+    def _leave(self, key: str, root: _Root) -> None:
+        root.keys = tuple(other for other in root.keys if other != key)
+        if not root.keys:
+            self._unschedule(root)
+            del self._roots[root.path]
+
+    def _answer(self, root: _Root) -> Armed:
+        if self._observer is None or root.reason:
+            return Armed.POLL
+        return Armed.MISSING if root.watch is None else Armed.EVENTS
+
+    def _schedule(self, root: _Root) -> None:
+        if self._observer is None:
+            return
+        reason = self._unwatchable(root)
+        if reason:
+            self._refuse(root, reason)
+            return
+        root.forget_watch()
+        root.reason = ""
+        try:
+            root.watch = self._observer.schedule(
+                _Handler(root, self._mark),
+                root.path,
+                recursive=False,
+                event_filter=_NATIVE[Observer.__module__],
+            )
+        except (FileNotFoundError, NotADirectoryError):
+            root.identity = None
+        except RuntimeError as error:
+            self._crowded(root, error)
+        except Exception as error:
+            self._refuse(root, _text(error))
+        else:
+            self._verify(root)
+
+    def _unwatchable(self, root: _Root) -> str:
+        """Why events of this directory cannot be had or trusted, "" if they can."""
+        kind = self._foreign_kind(root)
+        if kind:
+            return f"changes on {kind} may be made elsewhere"
+        # inotify_add_watch says EACCES and the library does not: the watch would be deaf without a word.
+        if not os.access(root.path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
+            return "not readable"
+        return "" if self._crowding.ready(self._clock()) else "no thread left for it"
+
+    def _foreign_kind(self, root: _Root) -> str:
+        device = root.identity[0] if root.identity else 0
+        if device not in self._foreign:
+            kind = kernel.file_system(root.path, self._mountinfo())
+            self._foreign[device] = kind if kernel.is_foreign(kind) else ""
+        return self._foreign[device]
+
+    def _crowded(self, root: _Root, error: RuntimeError) -> None:
+        """No thread for the emitter. The library leaves its kernel watch armed and its queue growing.
+
+        Nothing public takes it away but another observer, which `_tend` makes once threads may be there
+        again; until then no more are asked for, so that one orphan stays one.
+        """
+        self._crowding.failed(self._clock())
+        self._orphans = True
+        self._refuse(root, _text(error))
+
+    def _refuse(self, root: _Root, reason: str) -> None:
+        root.forget_watch()
+        root.reason = reason
+        root.retry.failed(self._clock())
+
+    def _unschedule(self, root: _Root) -> None:
+        """Needed before scheduling anew, too: with the dead emitter still there that would do nothing."""
+        if root.watch is not None and self._observer is not None:
+            with suppress(Exception):
+                self._observer.unschedule(root.watch)
+        root.forget_watch()
+
+    # -- health
+
+    def _tend(self, now: float) -> None:
+        if not self._loss_alarm.attach():
+            self._owed.append("overflows could not be heard for a while")
+        self._bury()
+        if self._orphans and self._crowding.ready(now):
+            self._shut("no thread left")
+            self._owed.append("rebuilt after a lack of threads")
+        if self._observer is None:
+            self._reopen(now)
+        if self._observer is None:
+            return
+        self._retry(now)
+        if now >= self._audit_at:
+            self._audit_at = now + AUDIT_EVERY
+            self._foreign.clear()  # device numbers of unmounted file systems are given out again
+            self._audit_emitters(self._observer)
+            self._audit_kernel()
+        elif self._unverified:
+            self._audit_kernel()
+
+    def _bury(self) -> None:
+        """A dead reader leaves all watches deaf and everything else alive: begin again with all of it."""
+        if self._observer is None:
+            return
+        cause = self._fatal
+        for thread in (self._observer, self._reader):
+            if thread is not None and not thread.is_alive():
+                cause = cause or f"{type(thread).__name__} died"
+        if cause:
+            self._dead = True
+            self._owed.append(cause)
+            self._shut(cause)
+
+    def _reopen(self, now: float) -> None:
+        if Observer.__module__ not in _NATIVE or not (self._opening.ready(now) and self._revival.ready(now)):
+            return
+        if self._dead:
+            self._revival.failed(now)
+        self._open()
+        if self._observer is not None:
+            self._owed.append("watching again")
+
+    def _retry(self, now: float) -> None:
+        for root in self._roots.values():
+            if root.reason and root.identity is not None and root.retry.ready(now):
+                self._schedule(root)
+                if root.watch is not None:
+                    self._again += root.keys
+
+    def _audit_emitters(self, observer: BaseObserver) -> None:
+        dead = {emitter.watch for emitter in observer.emitters if not emitter.is_alive()}
+        for root in self._roots.values():
+            if root.watch is not None and root.watch in dead:
+                self._rearm(root)
+
+    def _audit_kernel(self) -> None:
+        self._unverified = False
+        armed = kernel.fully_armed()
+        if armed is None:
+            return
+        for root in self._roots.values():
+            if root.watch is not None and not _is_armed(root, armed):
+                self._deaf(root)
+
+    def _verify(self, root: _Root) -> None:
+        """Asks the kernel after scheduling: at once while that is cheap, else in the next check."""
+        if len(self._roots) > VERIFY_AT_ONCE:
+            self._unverified = True
+            return
+        armed = kernel.fully_armed()
+        if armed is not None and not _is_armed(root, armed):
+            self._unschedule(root)
+            self._refuse(root, _DEAF)
+
+    def _deaf(self, root: _Root) -> None:
+        """Arms once more what was heard before (removed, unmounted, mask replaced); a new one is polled."""
+        if root.verified:
+            self._rearm(root)
+            return
+        self._unschedule(root)
+        self._refuse(root, _DEAF)
+        self._again += root.keys
+
+    def _rearm(self, root: _Root) -> None:
+        self._unschedule(root)
+        self._schedule(root)
+        self._again += root.keys
+
+    def _health(self) -> WatchHealth:
+        roots = self._roots.values()
+        polled = [root for root in roots if self._answer(root) is Armed.POLL]
+        reasons = [self._why_poll, *sorted({root.reason for root in polled}), *self._notes]
+        if self._observer is not None and self._reader is None and _NATIVE[Observer.__module__] is FILTER:
+            reasons.append("the thread that reads inotify is not known")
+        if self._running and self._loss_alarm.silenced():
+            reasons.append("logging is disabled: overflows go unseen")
+        return WatchHealth(
+            mode="poll" if self._observer is None else "events",
+            reason="; ".join(dict.fromkeys(reason for reason in reasons if reason)),
+            armed=sum(root.watch is not None for root in roots),
+            wanted=len(self._wanted),
+            polled=sum(len(root.keys) for root in polled),
+            overflows=self._overflows,
+            alive=not self._dead,
+        )
+
+
+def _look(directory: Path) -> tuple[Identity | None, str]:
+    """Device and inode of the directory; else None, and why it cannot be told ("": there is none)."""
+    try:
+        status = directory.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None, ""
+    except OSError as error:
+        return None, _text(error)
+    return ((status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None), ""
+
+
+def _is_armed(root: _Root, armed: frozenset[int]) -> bool:
+    root_is = root.identity is not None and root.identity[1] in armed
+    root.verified = root.verified or root_is
+    return root_is
+
+
+def _unset_rename_delay() -> str:
+    """Takes out the 0.5 s for which a rename out holds up all later events (gorakhargosh/watchdog#649).
+
+    The price: now and then a rename comes as a deletion and a creation. Returns a note if it cannot be done.
+    """
+    try:
+        from watchdog.observers.inotify_move_event_grouper import InotifyMoveEventGrouper
+    except ImportError:
+        return "the delay of renames cannot be set"
+    if not hasattr(InotifyMoveEventGrouper, "delay"):
+        return "the delay of renames cannot be set"
+    InotifyMoveEventGrouper.delay = 0
+    return ""
+
+
+def _try_a_thread() -> None:
+    """Raises RuntimeError if no thread can be had: the observer would find out with descriptors leaked."""
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+
+
+def _started(observer: BaseObserver) -> BaseObserver:
+    """Starts it with nothing scheduled: a missing path would end a start half way."""
+    try:
+        observer.start()
+    except Exception:
+        observer.stop()  # its reader runs already
+        raise
+    return observer
+
+
+def _reader_beside(known: set[threading.Thread]) -> BaseThread | None:
+    """The thread that reads inotify: nobody else tells of its death. None where there is none (macOS)."""
+    for thread in threading.enumerate():
+        if thread not in known and isinstance(thread, BaseThread) and type(thread).__name__ == "InotifyFD":
+            return thread
+    return None
+
+
+def _stop(observer: BaseObserver, reader: BaseThread | None) -> None:
+    """Ends an observer in any state, and its reader; whatever fails, the rest is still tried."""
+    if reader is not None and not reader.is_alive() and "_is_reading" in vars(reader):
+        # Killed in the midst of reading, it left the library waiting for it to close the descriptors.
+        vars(reader)["_is_reading"] = False
+    for thread in (observer, reader):
+        if thread is not None:
+            with suppress(Exception):
+                thread.stop()
+            with suppress(RuntimeError):  # never started
+                thread.join(JOIN_SECONDS)
+
+
+def _text(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or f"{type(error).__name__}: {error}"
