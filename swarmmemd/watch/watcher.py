@@ -9,7 +9,6 @@ called from watchdog's threads and from within `check`. Whoever calls in must no
 """
 
 import os
-import stat
 import threading
 import time
 import warnings
@@ -21,52 +20,32 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
-from watchdog.events import (
-    DirCreatedEvent,
-    DirDeletedEvent,
-    DirMovedEvent,
-    FileClosedEvent,
-    FileCreatedEvent,
-    FileDeletedEvent,
-    FileModifiedEvent,
-    FileMovedEvent,
-    FileSystemEvent,
-    FileSystemEventHandler,
-)
 from watchdog.observers import Observer
-from watchdog.observers.api import BaseObserver, ObservedWatch
+from watchdog.observers.api import BaseObserver
 from watchdog.utils import BaseThread
 
 from swarmmemd.watch import kernel
 from swarmmemd.watch.alarms import DeathAlarm, LossAlarm
+from swarmmemd.watch.library import (
+    FILTER,
+    LOGGERS,
+    NATIVE,
+    Handler,
+    reader_beside,
+    started,
+    stop,
+    try_a_thread,
+    unset_rename_delay,
+)
+from swarmmemd.watch.root import Backoff, Root, confirm, look, text
 
-# One list for every watch: watches share one kernel mask for a directory, and the last one asked for wins.
-# Each class is needed: Created alone misses a rename over the target, Moved a rename from elsewhere, Deleted
-# alone a rename out, Closed alone renames. Modified is left out: a WAL database would send hundreds a second.
-FILTER: list[type[FileSystemEvent]] = [
-    FileCreatedEvent,
-    FileMovedEvent,
-    FileClosedEvent,
-    FileDeletedEvent,
-    DirCreatedEvent,
-    DirMovedEvent,
-    DirDeletedEvent,
-]
-FILTER_MAC: list[type[FileSystemEvent]] = [*FILTER, FileModifiedEvent]  # FSEvents never sends Closed
-
-LOGGERS = ("watchdog.observers.inotify_c", "watchdog.observers.inotify", "fsevents")
 AUDIT_EVERY = 60.0
 """Seconds between two audits of the emitters and of the kernel's list of watches."""
 VERIFY_AT_ONCE = 64
 """Up to so many directories each `arm` asks the kernel itself; beyond, the next `check` asks for all: one
 question costs 5 µs for each watch there is, 10 ms for 2,000."""
-JOIN_SECONDS = 5.0
 
-_NATIVE = {"watchdog.observers.inotify": FILTER, "watchdog.observers.fsevents": FILTER_MAC}
 _DEAF = "the kernel does not watch it"
-
-Identity = tuple[int, int]
-"""Device and inode."""
 
 
 class Hint(Protocol):
@@ -101,64 +80,6 @@ class WatchHealth(msgspec.Struct, frozen=True):
     alive: bool
 
 
-class _Backoff:
-    """When to try again: after `first` seconds, doubling to `most`; over again after a long good time."""
-
-    def __init__(self, first: float, most: float) -> None:
-        self._first, self._most = first, most
-        self.reset()
-
-    def reset(self) -> None:
-        self._delay = self._first
-        self._due = float("-inf")
-
-    def ready(self, now: float) -> bool:
-        return now >= self._due
-
-    def failed(self, now: float) -> None:
-        if now - self._due > self._most:
-            self._delay = self._first
-        self._due = now + self._delay
-        self._delay = min(2 * self._delay, self._most)
-
-
-class _Root:
-    """One real directory and the keys that want it. Changed under the watcher's lock, except `gone`."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.keys: tuple[str, ...] = ()  # replaced whole: the handler reads it without a lock
-        self.identity: Identity | None = None
-        self.watch: ObservedWatch | None = None
-        self.verified = False  # the kernel was seen to watch it since it was scheduled
-        self.gone = False  # set by the handler: the watched directory was deleted
-        self.reason = ""  # why it is polled
-        self.retry = _Backoff(60, 3600)
-
-    def forget_watch(self) -> None:
-        self.watch, self.verified, self.gone = None, False, False
-
-
-class _Handler(FileSystemEventHandler):
-    """Turns the events of one directory into hints. No I/O, no lock, no exception.
-
-    An exception here would end the observer's thread (gorakhargosh/watchdog#793).
-    """
-
-    def __init__(self, root: _Root, hint: Hint) -> None:
-        self._root = root
-        self._hint = hint
-
-    def dispatch(self, event: FileSystemEvent) -> None:
-        paths = {os.fsdecode(path) for path in (event.src_path, event.dest_path) if path}
-        if isinstance(event, DirDeletedEvent) and self._root.path in paths:
-            self._root.gone = True
-        for path in paths:
-            name = "" if path == self._root.path else path.rpartition(os.sep)[2]
-            for key in self._root.keys:
-                self._hint(key, name)
-
-
 class Watcher:
     """Watches directories, not recursively, and calls `hint(key, name)` when one is worth a look.
 
@@ -177,8 +98,8 @@ class Watcher:
         self._hint, self._lost = hint, lost
         self._clock, self._mountinfo = clock, mountinfo
         self._lock = threading.RLock()
-        self._roots: dict[str, _Root] = {}
-        self._wanted: dict[str, tuple[Path, _Root]] = {}
+        self._roots: dict[str, Root] = {}
+        self._wanted: dict[str, tuple[Path, Root]] = {}
         self._observer: BaseObserver | None = None
         self._reader: BaseThread | None = None
         self._running = False
@@ -192,9 +113,9 @@ class Watcher:
         self._unverified = False
         self._audit_at = 0.0
         self._foreign: dict[int, str] = {}  # device -> type of a file system to poll, "" if it is a local one
-        self._opening = _Backoff(60, 3600)  # no inotify instance to be had
-        self._revival = _Backoff(1, 60)  # threads that die again and again
-        self._crowding = _Backoff(60, 3600)  # no thread to be had
+        self._opening = Backoff(60, 3600)  # no inotify instance to be had
+        self._revival = Backoff(1, 60)  # threads that die again and again
+        self._crowding = Backoff(60, 3600)  # no thread to be had
         self._orphans = False
         self._loss_alarm = LossAlarm(LOGGERS, self._heard)
         self._death_alarm = DeathAlarm(self._died)
@@ -209,7 +130,7 @@ class Watcher:
             self._running = True
             # A copied tree makes the library warn in floods, each time with its whole table of watches.
             warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"watchdog(\.|$)")
-            self._notes = [note for note in (_unset_rename_delay(),) if note]
+            self._notes = [note for note in (unset_rename_delay(),) if note]
             self._loss_alarm.attach()
             self._death_alarm.attach()
             self._audit_at = self._clock() + AUDIT_EVERY
@@ -223,7 +144,7 @@ class Watcher:
         and is tried again by `check` after a minute, doubling to an hour.
         """
         with self._lock:
-            identity, reason = _look(directory)
+            identity, reason = look(directory)
             root = self._home(key, directory)
             if root.identity != identity or root.gone:
                 self._unschedule(root)
@@ -268,7 +189,9 @@ class Watcher:
         directory, root = self._wanted.get(key, (None, None))
         if directory is None or root is None:
             return True
-        return root.gone or _look(directory)[0] != root.identity
+        identity, reason = look(directory)
+        seen_before = identity is not None or bool(reason) == bool(root.reason)
+        return root.gone or identity != root.identity or not seen_before
 
     def close(self) -> None:
         """Ends all threads and puts logging and the exception hook back. What is queued is dropped."""
@@ -288,7 +211,7 @@ class Watcher:
             self._hint(key, name)
         except Exception as error:
             # The hint is lost, not the watcher: the next check has everything looked at.
-            self._owed.append(f"a hint failed: {_text(error)}")
+            self._owed.append(f"a hint failed: {text(error)}")
 
     def _heard(self, message: str) -> None:
         if "thread is inactive" in message:  # said of a watch that is being taken away: nothing is lost
@@ -312,18 +235,18 @@ class Watcher:
     def _open(self) -> None:
         """Makes the observer and arms all that is wanted; else notes why not, and when to try again."""
         module = Observer.__module__
-        if module not in _NATIVE:
+        if module not in NATIVE:
             self._why_poll = f"no native notification: {module}"
             return
         try:
-            _try_a_thread()
+            try_a_thread()
             known = set(threading.enumerate())
-            self._observer = _started(Observer())
+            self._observer = started(Observer())
         except Exception as error:
-            self._why_poll = _text(error)
+            self._why_poll = text(error)
             self._opening.failed(self._clock())
             return
-        self._reader = _reader_beside(known)
+        self._reader = reader_beside(known)
         self._why_poll, self._fatal, self._dead = "", "", False
         for root in self._roots.values():
             root.retry.reset()
@@ -334,37 +257,37 @@ class Watcher:
         """Ends the observer and forgets its watches; until the next `_open` everything is polled."""
         observer, reader, self._observer, self._reader = self._observer, self._reader, None, None
         if observer is not None:
-            _stop(observer, reader)
+            stop(observer, reader)
         for root in self._roots.values():
             root.forget_watch()
         self._why_poll, self._orphans, self._unverified = why, False, False
 
     # -- one directory
 
-    def _home(self, key: str, directory: Path) -> _Root:
+    def _home(self, key: str, directory: Path) -> Root:
         """The root of the real directory, with the key in it; the key leaves another that it was in."""
         path = os.path.realpath(directory)
         _, old = self._wanted.get(key, (None, None))
         if old is not None and old.path != path:
             self._leave(key, old)
-        root = self._roots.setdefault(path, _Root(path))
+        root = self._roots.setdefault(path, Root(path))
         if key not in root.keys:
             root.keys = (*root.keys, key)
         self._wanted[key] = (directory, root)
         return root
 
-    def _leave(self, key: str, root: _Root) -> None:
+    def _leave(self, key: str, root: Root) -> None:
         root.keys = tuple(other for other in root.keys if other != key)
         if not root.keys:
             self._unschedule(root)
             del self._roots[root.path]
 
-    def _answer(self, root: _Root) -> Armed:
+    def _answer(self, root: Root) -> Armed:
         if self._observer is None or root.reason:
             return Armed.POLL
         return Armed.MISSING if root.watch is None else Armed.EVENTS
 
-    def _schedule(self, root: _Root) -> None:
+    def _schedule(self, root: Root) -> None:
         if self._observer is None:
             return
         reason = self._unwatchable(root)
@@ -375,21 +298,21 @@ class Watcher:
         root.reason = ""
         try:
             root.watch = self._observer.schedule(
-                _Handler(root, self._mark),
+                Handler(root, self._mark),
                 root.path,
                 recursive=False,
-                event_filter=_NATIVE[Observer.__module__],
+                event_filter=NATIVE[Observer.__module__],
             )
         except (FileNotFoundError, NotADirectoryError):
             root.identity = None
         except RuntimeError as error:
             self._crowded(root, error)
         except Exception as error:
-            self._refuse(root, _text(error))
+            self._refuse(root, text(error))
         else:
             self._verify(root)
 
-    def _unwatchable(self, root: _Root) -> str:
+    def _unwatchable(self, root: Root) -> str:
         """Why events of this directory cannot be had or trusted, "" if they can."""
         kind = self._foreign_kind(root)
         if kind:
@@ -399,14 +322,14 @@ class Watcher:
             return "not readable"
         return "" if self._crowding.ready(self._clock()) else "no thread left for it"
 
-    def _foreign_kind(self, root: _Root) -> str:
+    def _foreign_kind(self, root: Root) -> str:
         device = root.identity[0] if root.identity else 0
         if device not in self._foreign:
             kind = kernel.file_system(root.path, self._mountinfo())
             self._foreign[device] = kind if kernel.is_foreign(kind) else ""
         return self._foreign[device]
 
-    def _crowded(self, root: _Root, error: RuntimeError) -> None:
+    def _crowded(self, root: Root, error: RuntimeError) -> None:
         """No thread for the emitter. The library leaves its kernel watch armed and its queue growing.
 
         Nothing public takes it away but another observer, which `_tend` makes once threads may be there
@@ -414,14 +337,14 @@ class Watcher:
         """
         self._crowding.failed(self._clock())
         self._orphans = True
-        self._refuse(root, _text(error))
+        self._refuse(root, text(error))
 
-    def _refuse(self, root: _Root, reason: str) -> None:
+    def _refuse(self, root: Root, reason: str) -> None:
         root.forget_watch()
         root.reason = reason
         root.retry.failed(self._clock())
 
-    def _unschedule(self, root: _Root) -> None:
+    def _unschedule(self, root: Root) -> None:
         """Needed before scheduling anew, too: with the dead emitter still there that would do nothing."""
         if root.watch is not None and self._observer is not None:
             with suppress(Exception):
@@ -464,7 +387,7 @@ class Watcher:
             self._shut(cause)
 
     def _reopen(self, now: float) -> None:
-        if Observer.__module__ not in _NATIVE or not (self._opening.ready(now) and self._revival.ready(now)):
+        if Observer.__module__ not in NATIVE or not (self._opening.ready(now) and self._revival.ready(now)):
             return
         if self._dead:
             self._revival.failed(now)
@@ -491,20 +414,20 @@ class Watcher:
         if armed is None:
             return
         for root in self._roots.values():
-            if root.watch is not None and not _is_armed(root, armed):
+            if root.watch is not None and not confirm(root, armed):
                 self._deaf(root)
 
-    def _verify(self, root: _Root) -> None:
+    def _verify(self, root: Root) -> None:
         """Asks the kernel after scheduling: at once while that is cheap, else in the next check."""
         if len(self._roots) > VERIFY_AT_ONCE:
             self._unverified = True
             return
         armed = kernel.fully_armed()
-        if armed is not None and not _is_armed(root, armed):
+        if armed is not None and not confirm(root, armed):
             self._unschedule(root)
             self._refuse(root, _DEAF)
 
-    def _deaf(self, root: _Root) -> None:
+    def _deaf(self, root: Root) -> None:
         """Arms once more what was heard before (removed, unmounted, mask replaced); a new one is polled."""
         if root.verified:
             self._rearm(root)
@@ -513,99 +436,30 @@ class Watcher:
         self._refuse(root, _DEAF)
         self._again += root.keys
 
-    def _rearm(self, root: _Root) -> None:
+    def _rearm(self, root: Root) -> None:
         self._unschedule(root)
         self._schedule(root)
         self._again += root.keys
 
     def _health(self) -> WatchHealth:
-        roots = self._roots.values()
-        polled = [root for root in roots if self._answer(root) is Armed.POLL]
-        reasons = [self._why_poll, *sorted({root.reason for root in polled}), *self._notes]
-        if self._observer is not None and self._reader is None and _NATIVE[Observer.__module__] is FILTER:
-            reasons.append("the thread that reads inotify is not known")
+        armed, polled, reasons = 0, 0, set()
+        for root in self._roots.values():  # once a second, for each directory: one pass, no calls
+            if root.watch is not None:
+                armed += 1
+            elif self._observer is None or root.reason:
+                polled += len(root.keys)
+                reasons.add(root.reason)
+        said = [self._why_poll, *sorted(reasons), *self._notes]
+        if self._observer is not None and self._reader is None and NATIVE[Observer.__module__] is FILTER:
+            said.append("the thread that reads inotify is not known")
         if self._running and self._loss_alarm.silenced():
-            reasons.append("logging is disabled: overflows go unseen")
+            said.append("logging is disabled: overflows go unseen")
         return WatchHealth(
             mode="poll" if self._observer is None else "events",
-            reason="; ".join(dict.fromkeys(reason for reason in reasons if reason)),
-            armed=sum(root.watch is not None for root in roots),
+            reason="; ".join(dict.fromkeys(reason for reason in said if reason)),
+            armed=armed,
             wanted=len(self._wanted),
-            polled=sum(len(root.keys) for root in polled),
+            polled=polled,
             overflows=self._overflows,
             alive=not self._dead,
         )
-
-
-def _look(directory: Path) -> tuple[Identity | None, str]:
-    """Device and inode of the directory; else None, and why it cannot be told ("": there is none)."""
-    try:
-        status = directory.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None, ""
-    except OSError as error:
-        return None, _text(error)
-    return ((status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None), ""
-
-
-def _is_armed(root: _Root, armed: frozenset[int]) -> bool:
-    root_is = root.identity is not None and root.identity[1] in armed
-    root.verified = root.verified or root_is
-    return root_is
-
-
-def _unset_rename_delay() -> str:
-    """Takes out the 0.5 s for which a rename out holds up all later events (gorakhargosh/watchdog#649).
-
-    The price: now and then a rename comes as a deletion and a creation. Returns a note if it cannot be done.
-    """
-    try:
-        from watchdog.observers.inotify_move_event_grouper import InotifyMoveEventGrouper
-    except ImportError:
-        return "the delay of renames cannot be set"
-    if not hasattr(InotifyMoveEventGrouper, "delay"):
-        return "the delay of renames cannot be set"
-    InotifyMoveEventGrouper.delay = 0
-    return ""
-
-
-def _try_a_thread() -> None:
-    """Raises RuntimeError if no thread can be had: the observer would find out with descriptors leaked."""
-    thread = threading.Thread(target=int)
-    thread.start()
-    thread.join()
-
-
-def _started(observer: BaseObserver) -> BaseObserver:
-    """Starts it with nothing scheduled: a missing path would end a start half way."""
-    try:
-        observer.start()
-    except Exception:
-        observer.stop()  # its reader runs already
-        raise
-    return observer
-
-
-def _reader_beside(known: set[threading.Thread]) -> BaseThread | None:
-    """The thread that reads inotify: nobody else tells of its death. None where there is none (macOS)."""
-    for thread in threading.enumerate():
-        if thread not in known and isinstance(thread, BaseThread) and type(thread).__name__ == "InotifyFD":
-            return thread
-    return None
-
-
-def _stop(observer: BaseObserver, reader: BaseThread | None) -> None:
-    """Ends an observer in any state, and its reader; whatever fails, the rest is still tried."""
-    if reader is not None and not reader.is_alive() and "_is_reading" in vars(reader):
-        # Killed in the midst of reading, it left the library waiting for it to close the descriptors.
-        vars(reader)["_is_reading"] = False
-    for thread in (observer, reader):
-        if thread is not None:
-            with suppress(Exception):
-                thread.stop()
-            with suppress(RuntimeError):  # never started
-                thread.join(JOIN_SECONDS)
-
-
-def _text(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or f"{type(error).__name__}: {error}"

@@ -1,0 +1,77 @@
+"""One watched directory: who wants it, which it was when it was armed, and when it is tried again.
+
+Plain records without a lock or a thread; the watcher changes them. docs/architecture.md, "Watching".
+"""
+
+import stat
+from pathlib import Path
+
+from watchdog.observers.api import ObservedWatch
+
+Identity = tuple[int, int]
+"""Device and inode."""
+
+
+class Backoff:
+    """When to try again: after `first` seconds, doubling to `most`; over again after a long good time."""
+
+    def __init__(self, first: float, most: float) -> None:
+        self._first, self._most = first, most
+        self.reset()
+
+    def reset(self) -> None:
+        """Ready at once."""
+        self._delay = self._first
+        self._due = float("-inf")
+
+    def ready(self, now: float) -> bool:
+        """Whether the wait is over."""
+        return now >= self._due
+
+    def failed(self, now: float) -> None:
+        """Begins the next wait."""
+        if now - self._due > self._most:
+            self._delay = self._first
+        self._due = now + self._delay
+        self._delay = min(2 * self._delay, self._most)
+
+
+class Root:
+    """One real directory and the keys that want it. Changed under the watcher's lock, except `gone`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.keys: tuple[str, ...] = ()  # replaced whole: the handler reads it without a lock
+        self.identity: Identity | None = None
+        self.watch: ObservedWatch | None = None
+        self.verified = False  # the kernel was seen to watch it since it was scheduled
+        self.gone = False  # set by the handler: the watched directory was deleted
+        self.reason = ""  # why it is polled
+        self.retry = Backoff(60, 3600)
+
+    def forget_watch(self) -> None:
+        """Nothing watches it now."""
+        self.watch, self.verified, self.gone = None, False, False
+
+
+def look(directory: Path) -> tuple[Identity | None, str]:
+    """Device and inode of the directory; else None, and why it cannot be told ("": there is none)."""
+    try:
+        status = directory.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None, ""
+    except OSError as error:
+        return None, text(error)
+    return ((status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None), ""
+
+
+def text(error: Exception) -> str:
+    """The system's own words where there are some."""
+    return (error.strerror if isinstance(error, OSError) else None) or f"{type(error).__name__}: {error}"
+
+
+def confirm(root: Root, armed: frozenset[int]) -> bool:
+    """Whether the directory's inode is among those that the kernel watches; noted if it is."""
+    confirmed = root.identity is not None and root.identity[1] in armed
+    root.verified = root.verified or confirmed
+    return confirmed
