@@ -32,6 +32,11 @@ class Place(msgspec.Struct, frozen=True):
             if part in ("", ".", "..") or "/" in part or "\0" in part:
                 raise ValueError(f"not a plain name: {part!r}")
 
+    @property
+    def shown(self) -> str:
+        """The path below its root, for messages and as a key."""
+        return "/".join((*self.folders, self.name))
+
     def below(self, root: Path) -> Path:
         """The path, for messages."""
         return root.joinpath(*self.folders, self.name)

@@ -13,8 +13,10 @@ from swarmmemd import layout
 from swarmmemd.derive import derive
 from swarmmemd.errors import StorageError
 from swarmmemd.journal import Change, Journal, Recorded, Rendered
+from swarmmemd.memory.obstacles import Obstacle
 from swarmmemd.memory.readback import read_back
-from swarmmemd.memory.worker import Memory, Obstacle, rendered_by
+from swarmmemd.memory.summaries import rendered_by
+from swarmmemd.memory.worker import Memory
 from swarmmemd.model import Absent, Event, WorkerId
 from swarmmemd.observation import Ledger, Observation, Roster, Runtime
 from swarmmemd.remember import remember

@@ -56,5 +56,5 @@ def _lines(file: Appending, worker: WorkerId, mission: MissionId) -> Readback:
     end = data.rfind(b"\n") + 1
     lines = (decode(line, worker) for line in data[:end].split(b"\n") if line)
     place = layout.events(mission)
-    mark = FileMark(worker, "/".join((*place.folders, place.name)), Mark(at.device, at.inode, end), 0)
+    mark = FileMark(worker, place.shown, Mark(at.device, at.inode, end), 0)
     return Readback(mission, tuple(line for line in lines if line is not None), mark)

@@ -1,0 +1,149 @@
+"""The files that only grow: `events.jsonl` and the episodes. Each is appended to once a turn.
+
+docs/architecture.md, "Idempotent append"; docs/contracts.md, "Beside another writer".
+"""
+
+from collections.abc import Callable, Sequence
+
+from swarmmemd import layout
+from swarmmemd.durable import Appending, Directory, Mark
+from swarmmemd.foreign import Foreign, same
+from swarmmemd.journal import FileMark, Journal, Recorded
+from swarmmemd.layout import Place
+from swarmmemd.memory.appends import Missing, missing_entries, missing_lines
+from swarmmemd.memory.obstacles import Stillness
+from swarmmemd.model import Event, MissionId, WorkerId
+from swarmmemd.record import decode, encode
+from swarmmemd.render.episode import episode_entry, episode_header
+from swarmmemd.seam import seam
+
+_LOOK_BACK = 64 * 1024
+"""Bytes before the known position in which another writer's line can still be the twin of a new event."""
+
+_Plan = Callable[[bytes, int, Sequence[Event], Appending], Missing]
+"""(what follows the known position, that position, the events, the file) -> what is missing."""
+
+
+class GrowingFiles:
+    """Appends events to the files of all workers. `settle` is how long, in seconds, a foreign line may take."""
+
+    def __init__(self, journal: Journal, stillness: Stillness, settle: float) -> None:
+        self._journal = journal
+        self._stillness = stillness
+        self._settle = settle
+        self._shared: dict[tuple[WorkerId, MissionId], bool] = {}
+
+    def episode(
+        self, profile: Directory, worker: WorkerId, day: str, records: Sequence[Recorded], now: float
+    ) -> None:
+        """Makes the day's file hold these events. Raises `Obstructed` or OSError."""
+        header = episode_header(worker, day).encode()
+
+        def missing(tail: bytes, start: int, new: Sequence[Event], file: Appending) -> Missing:
+            return missing_entries(tail, [episode_entry(event).encode() for event in new], header, start == 0)
+
+        self._append(profile, worker, layout.episode(day), records, missing, now)
+
+    def events(
+        self,
+        profile: Directory,
+        worker: WorkerId,
+        mission: MissionId,
+        records: Sequence[Recorded],
+        now: float,
+    ) -> None:
+        """Makes the mission's `events.jsonl` hold these events, in a line of ours or in another writer's that
+        says the same. Raises `Obstructed` or OSError."""
+
+        def missing(tail: bytes, start: int, new: Sequence[Event], file: Appending) -> Missing:
+            lines = [encode(event) for event in new]
+            before = self._lines_before(worker, mission, start, tail, file)
+            twins = _Twins(worker, dict(zip(lines, new, strict=True)), before)
+            return missing_lines(tail, lines, twins)
+
+        self._append(profile, worker, layout.events(mission), records, missing, now)
+
+    def _lines_before(
+        self, worker: WorkerId, mission: MissionId, start: int, tail: bytes, file: Appending
+    ) -> list[bytes]:
+        """Other writers' lines before the known position, where there are other writers."""
+        key = (worker, mission)
+        if not self._shared.get(key, True) and not _has_foreign(tail):
+            return []
+        begin = max(0, start - _LOOK_BACK)
+        lines = file.read(begin, start - begin).split(b"\n")[1 if begin else 0 :]
+        self._shared[key] = any(map(_is_foreign, lines)) or _has_foreign(tail)
+        return [line for line in lines if _is_foreign(line)]
+
+    def _append(
+        self,
+        profile: Directory,
+        worker: WorkerId,
+        place: Place,
+        records: Sequence[Recorded],
+        missing: _Plan,
+        now: float,
+    ) -> None:
+        known = self._journal.mark(worker, place.shown)
+        new = [record for record in records if known is None or record.seq > known.seq]
+        if not new:
+            return
+        with profile.descend(place.folders, create=True) as folder, Appending(folder, place.name) as file:
+            start = _start(known, file.mark())
+            tail = file.read(start)
+            found = missing(tail, start, [record.event for record in new], file)
+            if found.torn:
+                self._stillness.wait(worker, place.shown, start + len(tail), now, self._settle)
+            file.append(found.data)
+            seam.call("turn", f"applied {place.name}")
+            mark = _position(file.mark(), start, tail, found.data)
+        self._journal.settle(marks=[FileMark(worker, place.shown, mark, new[-1].seq)])
+
+
+class _Twins:
+    """Finds another writer's line that says what one of our records says. A line is the twin of one record."""
+
+    def __init__(self, worker: WorkerId, events: dict[bytes, Event], before: list[bytes]) -> None:
+        self._worker = worker
+        self._events = events
+        self._before = before
+        self._said: dict[bytes, Event | Foreign | None] = {}
+
+    def __call__(self, record: bytes, lines: Sequence[bytes]) -> bytes | None:
+        event = self._events[record]
+        for line in self._before:
+            if self._tells(event, line):
+                self._before.remove(line)
+                return line
+        return next((line for line in lines if self._tells(event, line)), None)
+
+    def _tells(self, event: Event, line: bytes) -> bool:
+        if line not in self._said:
+            self._said[line] = decode(line, self._worker)
+        said = self._said[line]
+        return isinstance(said, Foreign) and said.mission == event.mission and same(event, said)
+
+
+def _is_foreign(line: bytes) -> bool:
+    return bool(line) and b'"id":"ev_' not in line
+
+
+def _has_foreign(tail: bytes) -> bool:
+    return any(map(_is_foreign, tail.split(b"\n")))
+
+
+def _start(known: FileMark | None, now: Mark) -> int:
+    """From where on the file has to be read: after what is known, or all of it where it is another file."""
+    if known is None or now.size < known.mark.size:
+        return 0
+    same_file = (known.mark.device, known.mark.inode) == (now.device, now.inode)
+    return known.mark.size if same_file else 0
+
+
+def _position(now: Mark, start: int, tail: bytes, data: bytes) -> Mark:
+    """Where the next look begins: behind our data, or, if somebody wrote between, where this one began."""
+    end = start + len(tail) + len(data)
+    if now.size != end:
+        return Mark(now.device, now.inode, start)
+    torn = 0 if data else len(tail) - (tail.rfind(b"\n") + 1)
+    return Mark(now.device, now.inode, end - torn)

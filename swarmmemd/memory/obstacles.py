@@ -1,0 +1,48 @@
+"""What stands in the way of a memory file, and files that another program is still writing.
+
+docs/architecture.md, "Apply".
+"""
+
+import msgspec
+
+from swarmmemd.model import WorkerId
+
+
+class Obstacle(msgspec.Struct, frozen=True):
+    """What stands in the way of one file, and after how many seconds it is worth trying again.
+
+    `refused`: something stands there that is never written through, a link or a device.
+    """
+
+    path: str
+    reason: str
+    retry: float
+    refused: bool = False
+    expected: bool = False
+    """Another writer is at it: no fault, and gone in a moment."""
+
+
+class Obstructed(Exception):
+    """A file that cannot be brought up to date now."""
+
+    def __init__(self, obstacle: Obstacle) -> None:
+        super().__init__(obstacle.reason)
+        self.obstacle = obstacle
+
+
+class Stillness:
+    """Which unfinished files were seen, at which size, and since when they have not grown."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[WorkerId, str], tuple[int, float]] = {}
+
+    def wait(self, worker: WorkerId, path: str, size: int, now: float, period: float) -> None:
+        """Returns once the file has stood at `size` for `period` seconds; until then raises `Obstructed`."""
+        key = (worker, path)
+        seen = self._seen.get(key)
+        if seen is None or seen[0] != size:
+            seen = self._seen[key] = (size, now)
+        rest = seen[1] + period - now
+        if rest > 0:
+            raise Obstructed(Obstacle(path, "another writer is at it", rest, expected=True))
+        del self._seen[key]

@@ -1,0 +1,184 @@
+"""`SUMMARY.md`, kept true beside people and programs that write it too: compare-and-swap, and rescue.
+
+A writer that had the file open while it was replaced writes into the version that is gone. So that version
+stays open for a moment, and what comes into it is brought over. docs/architecture.md, "SUMMARY.md".
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from swarmmemd import layout
+from swarmmemd.durable import Directory, Held, Moved, Version, hold, replace, version_at
+from swarmmemd.fold import (
+    FILES_SHOWN,
+    blocker_lines,
+    checkpoint_lines,
+    decisions_of,
+    files_of,
+    next_action_of,
+    status,
+)
+from swarmmemd.journal import Journal, Rendered
+from swarmmemd.layout import Place
+from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness
+from swarmmemd.model import Event, MissionId, WorkerId
+from swarmmemd.render.summary import FILES, Summary, bullets_of, is_whole, merge, rescue
+from swarmmemd.seam import seam
+from swarmmemd.state import MissionState
+
+_LIMIT = 16 * 1024 * 1024
+_MERGES = 5
+_HEADLESS = 2.0
+"""Seconds after which a `SUMMARY.md` without its H1 is no longer taken for one that is being written."""
+_HELD_FOR = 0.5
+"""Seconds, or the settle time where that is longer, for which a replaced version stays open."""
+
+
+class Summaries:
+    """Keeps the `SUMMARY.md` of all workers' missions."""
+
+    def __init__(self, journal: Journal, stillness: Stillness, settle: float) -> None:
+        self._journal = journal
+        self._stillness = stillness
+        self._held_for = max(settle, _HELD_FOR)
+        self._versions: dict[tuple[WorkerId, MissionId], Version | None] = {}
+        self._replaced: list[tuple[float, WorkerId, MissionId, Held]] = []
+
+    def show(
+        self, profile: Directory, worker: WorkerId, mission: MissionState, others: Sequence[bytes], now: float
+    ) -> None:
+        """Makes the file show the mission. `others` are versions whose foreign text is brought over.
+
+        Raises `Obstructed` or OSError.
+        """
+        place = layout.summary(mission.mission)
+        with profile.descend(place.folders, create=True) as folder:
+            for _ in range(_MERGES):
+                hidden = self._merged(folder, place, worker, mission, others, now)
+                if hidden is None:
+                    self._journal.settle(shown=[(worker, mission.mission)])
+                    return
+                others = hidden
+        raise Obstructed(Obstacle(place.shown, "others keep writing it", 0.05, expected=True))
+
+    def rescued(self, now: float) -> Iterator[tuple[WorkerId, MissionId, bytes]]:
+        """What was written into replaced versions by writers that had them open."""
+        held_on = []
+        for until, worker, mission, held in self._replaced:
+            data = held.reread()
+            if data is not None:
+                yield worker, mission, data
+            if now < until:
+                held_on.append((until, worker, mission, held))
+            else:
+                held.close()
+        self._replaced = held_on
+
+    def next_rescue(self) -> float | None:
+        """When `rescued` should be asked again, monotonic; None if nothing is held."""
+        return min((until for until, *_ in self._replaced), default=None)
+
+    def replaced_by_others(self, profile: Path, worker: WorkerId, mission: MissionId) -> bool:
+        """Whether the file is another one than we left: a stat, for the sweep."""
+        place = layout.summary(mission)
+        try:
+            with Directory.root(profile) as root, root.descend(place.folders) as folder:
+                found = version_at(folder, place.name)
+        except OSError:
+            return False
+        return found is not None and found != self._versions.get((worker, mission))
+
+    def close(self) -> None:
+        """Lets go of what is held open."""
+        for *_, held in self._replaced:
+            held.close()
+        self._replaced = []
+
+    def _merged(
+        self,
+        folder: Directory,
+        place: Place,
+        worker: WorkerId,
+        mission: MissionState,
+        others: Sequence[bytes],
+        now: float,
+    ) -> Sequence[bytes] | None:
+        """Merges once. None when it stands; else the versions that have to be merged in at the next try."""
+        held = hold(folder, place.name, _LIMIT)
+        try:
+            text = _text(held.data) if held else ""
+            if held is not None and not is_whole(text):
+                self._stillness.wait(worker, place.shown, len(held.data), now, _HEADLESS)
+            new = self._rendered(worker, mission, text, others)
+            if held is not None and new == text:
+                self._versions[worker, mission.mission] = held.version
+                return None
+            self._versions[worker, mission.mission] = replace(
+                folder, place.name, _bytes(new), held.version if held else None
+            )
+            seam.call("turn", f"applied {place.name}")
+            if held is None:
+                return None
+            changed = held.reread()
+            self._replaced.append((now + self._held_for, worker, mission.mission, held))
+            held = None
+        except Moved:
+            return others
+        finally:
+            if held is not None:
+                held.close()
+        return None if changed is None else [changed]
+
+    def _rendered(self, worker: WorkerId, mission: MissionState, text: str, others: Sequence[bytes]) -> str:
+        def ours(section: str, line: str) -> bool:
+            return self._journal.is_ours(worker, mission.mission, section, line)
+
+        for other in others:
+            text = rescue(text, _text(other), ours) if text else _text(other)
+        shown = len(mission.files)
+        files = (
+            self._journal.count_rendered(worker, mission.mission, FILES) if shown >= FILES_SHOWN else shown
+        )
+        return merge(text, summary_of(mission, files - shown), ours)
+
+
+def summary_of(mission: MissionState, files_more: int = 0) -> Summary:
+    """What `SUMMARY.md` shows of the mission."""
+    return Summary(
+        mission=mission.mission,
+        title=mission.title,
+        status=status(mission),
+        assignment=mission.assignment,
+        updated=mission.updated,
+        objective=mission.objective,
+        decisions=mission.decisions,
+        files=mission.files,
+        files_more=max(files_more, 0),
+        checkpoints=mission.checkpoints,
+        checkpoints_more=mission.checkpoint_count - len(mission.checkpoints),
+        blockers=mission.blockers,
+        next_action=mission.next_action,
+    )
+
+
+def rendered_by(event: Event) -> tuple[Rendered, ...]:
+    """The lines of `SUMMARY.md` that the event makes ours: whatever stands there in these words, we wrote."""
+    if event.mission is None:
+        return ()
+    step = MissionState(
+        mission=event.mission,
+        decisions=decisions_of(event),
+        files=files_of(event),
+        checkpoints=checkpoint_lines(event),
+        blockers=blocker_lines(event),
+        next_action=next_action_of(event),
+    )
+    return tuple(Rendered(event.mission, section, line) for section, line in bullets_of(summary_of(step)))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
