@@ -1,8 +1,8 @@
 """Files that survive: append, replace, make folders, lock. Knows nothing of events.
 
 The only caller of writing system calls. Takes a directory handle and a name, never a path, and follows no
-link, so that a symlink planted in a memory tree leads nowhere. Each call goes through `seam`, where a test can stop, fail,
-shorten or kill it. docs/architecture.md, "Durability".
+link, so that a symlink planted in a memory tree leads nowhere. Each call goes through `seam`, where a test can
+stop, fail, shorten or kill it. docs/architecture.md, "Durability".
 
 What this cannot promise: a disk that lies about fsync, or two machines writing to one tree.
 """

@@ -1,0 +1,76 @@
+"""Reads events in recording order while a daemon may be writing."""
+
+import sqlite3
+from pathlib import Path
+
+import msgspec
+
+from swarmmemd.errors import StorageError
+from swarmmemd.journal.schema import explained, newer_than_program
+from swarmmemd.journal.values import Recorded, recorded
+from swarmmemd.model import WorkerId
+
+
+class Follower:
+    """Reads events in recording order while a daemon may be writing. Used by `tail`, `status` and `show`."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            raise StorageError(f"{path}: there is no journal", "Start the daemon: swarmmemd run")
+        try:
+            self._db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+            self._db.execute("PRAGMA query_only = 1")
+            self._db.execute("PRAGMA busy_timeout = 5000")
+            if newer_than_program(self._db, path) == 0:
+                raise StorageError(f"{path}: the daemon is just making it", "Try again in a moment.")
+        except sqlite3.Error as error:
+            raise explained(error, path) from error
+        self._path = path
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._db.close()
+
+    def last(self) -> int:
+        """The newest sequence number; 0 for an empty journal."""
+        return int(self._db.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0])
+
+    def events(self, where: "Filter", after: int = 0, limit: int = 500) -> list[Recorded]:
+        """The next events after sequence number `after`, oldest first, at most `limit`."""
+        return self._select(where, "seq > ?", after, "seq", limit)
+
+    def newest(self, where: "Filter", limit: int) -> list[Recorded]:
+        """The newest `limit` events, oldest first."""
+        return self._select(where, "seq > ?", 0, "seq DESC", limit)[::-1]
+
+    def backlog(self) -> tuple[int, int]:
+        """How many events are not applied, and how many of those have no place any more."""
+        sql = "SELECT coalesce(sum(applied = 0), 0), coalesce(sum(applied = 2), 0) FROM event WHERE applied <> 1"
+        waiting, unplaced = self._db.execute(sql).fetchone()
+        return int(waiting), int(unplaced)
+
+    def _select(self, where: "Filter", condition: str, value: int, order: str, limit: int) -> list[Recorded]:
+        clauses, values = where.sql()
+        conditions = " AND ".join([condition, *clauses])
+        sql = f"SELECT seq, worker, line FROM event WHERE {conditions} ORDER BY {order} LIMIT ?"
+        rows = self._db.execute(sql, (value, *values, limit)).fetchall()
+        return [recorded(seq, line, WorkerId(worker)) for seq, worker, line in rows]
+
+
+class Filter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which events a follower wants. `since` is ms and compares `at`."""
+
+    worker: str | None = None
+    mission: str | None = None
+    type: str | None = None
+    since: int | None = None
+
+    def sql(self) -> tuple[list[str], list[object]]:
+        """The conditions and their values."""
+        given = [
+            ("worker = ?", self.worker),
+            ("mission = ?", self.mission),
+            ("type = ?", self.type),
+            ("at >= ?", self.since),
+        ]
+        return [c for c, v in given if v is not None], [v for _, v in given if v is not None]

@@ -1,0 +1,80 @@
+"""The tables, their version, and what an SQLite error means for a person."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+from swarmmemd.errors import JournalError, StorageError
+
+SCHEMA = 1
+
+_TABLES = """
+CREATE TABLE event (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, worker TEXT NOT NULL, mission TEXT,
+    type TEXT NOT NULL, at INTEGER NOT NULL, line BLOB NOT NULL, applied INTEGER NOT NULL);
+CREATE INDEX event_waiting ON event (worker, seq) WHERE applied <> 1;
+CREATE TABLE worker (worker TEXT PRIMARY KEY, state BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE mission (
+    worker TEXT NOT NULL, mission TEXT NOT NULL, state BLOB NOT NULL, shown INTEGER NOT NULL,
+    PRIMARY KEY (worker, mission));
+CREATE INDEX mission_not_shown ON mission (worker) WHERE shown = 0;
+CREATE TABLE rendered (
+    worker TEXT NOT NULL, mission TEXT NOT NULL, section TEXT NOT NULL, line BLOB NOT NULL,
+    PRIMARY KEY (worker, mission, section, line)) WITHOUT ROWID;
+CREATE TABLE file (
+    worker TEXT NOT NULL, path TEXT NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL,
+    size INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (worker, path)) WITHOUT ROWID;
+"""
+
+PRAGMAS = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "fullfsync = 1",
+    "checkpoint_fullfsync = 1",
+    "journal_size_limit = 4194304",
+    "busy_timeout = 5000",
+)
+
+
+def newer_than_program(connection: sqlite3.Connection, path: Path) -> int:
+    """The schema of the journal. Raises `JournalError` where this program is too old for it."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > SCHEMA:
+        raise JournalError(
+            f"{path} is of schema {version}, newer than this program (schema {SCHEMA})",
+            "Install the newer swarmmemd again. Or set the journal aside (rename it): the next start reads "
+            "the memory files back.",
+        )
+    return version
+
+
+def check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    if newer_than_program(connection, path) == 0:
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise sqlite3.DatabaseError("it holds tables of another program")
+        connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
+
+
+def check_file(path: Path) -> None:
+    """Makes a new journal 0600, and refuses anything that is no file of its own."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise StorageError(f"{path} is not a regular file", "Move it away; swarmmemd follows no link there.")
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+    except OSError as error:
+        raise StorageError(
+            f"{path}: {error.strerror}", "Check the owner and the permissions of its folder."
+        ) from error
+
+
+def explained(error: sqlite3.Error, path: Path) -> StorageError | JournalError:
+    text = str(error)
+    if isinstance(error, sqlite3.OperationalError) and "malformed" not in text and "disk image" not in text:
+        return StorageError(f"{path}: {text}", "Free some space, or check the disk and the permissions.")
+    if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError):
+        raise error
+    return JournalError(
+        f"{path} is damaged: {text}",
+        "Set it aside (rename journal.db, journal.db-wal and journal.db-shm): the next start reads the memory "
+        "files back and loses nothing that is in them.",
+    )

@@ -1,0 +1,220 @@
+"""The daemon's side of the journal: one process, one connection.
+
+Events and state are one transaction: a source shows a newer state at the next look, so a cursor kept apart
+from the events would lose or invent some after a crash. docs/architecture.md, "Journal".
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from swarmmemd.durable import Mark
+from swarmmemd.errors import StorageError
+from swarmmemd.journal.schema import PRAGMAS, check_file, check_schema, explained
+from swarmmemd.journal.values import Change, FileMark, Recorded, recorded
+from swarmmemd.model import EventId, MissionId, WorkerId
+from swarmmemd.record import encode
+from swarmmemd.seam import seam
+from swarmmemd.state import MissionState, WorkerState
+
+WAITING, APPLIED, UNPLACED = 0, 1, 2
+
+_worker_decoder = msgspec.json.Decoder(WorkerState)
+_mission_decoder = msgspec.json.Decoder(MissionState)
+
+
+class Journal:
+    """One open journal. One process writes to it; readers use `JournalReader`."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._db = connection
+        self.path = path
+        self._applied: dict[int, int] = {}
+        self._marks: dict[tuple[WorkerId, str], FileMark] = {}
+        self._shown: set[tuple[WorkerId, MissionId]] = set()
+
+    @classmethod
+    def open(cls, path: Path) -> "Journal":
+        """Opens the journal, or makes a new one where there is no file.
+
+        Raises `JournalError` for a damaged one and for one of a newer program, `StorageError` where the
+        system refuses.
+        """
+        check_file(path)
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            for pragma in PRAGMAS:
+                connection.execute(f"PRAGMA {pragma}")
+            check_schema(connection, path)
+        except sqlite3.Error as error:
+            connection.close()
+            raise explained(error, path) from error
+        except BaseException:
+            connection.close()
+            raise
+        return cls(connection, path)
+
+    def close(self) -> None:
+        """Commits what was settled and closes."""
+        try:
+            self.flush()
+        finally:
+            self._db.close()
+
+    # Reading
+
+    def load(self, worker: WorkerId) -> WorkerState | None:
+        """The worker's state; None for one that was never met."""
+        row = self._db.execute("SELECT state FROM worker WHERE worker = ?", (worker,)).fetchone()
+        if row is None:
+            return None
+        rows = self._db.execute("SELECT state FROM mission WHERE worker = ?", (worker,))
+        missions = {
+            mission.mission: mission for mission in (_mission_decoder.decode(state) for (state,) in rows)
+        }
+        return replace(_worker_decoder.decode(row[0]), missions=missions)
+
+    def knows(self, id: EventId) -> bool:
+        """Whether an event of this id is recorded."""
+        return self._db.execute("SELECT 1 FROM event WHERE id = ?", (id,)).fetchone() is not None
+
+    def workers_waiting(self) -> list[WorkerId]:
+        """Workers with events or summaries that are not in their files."""
+        sql = "SELECT worker FROM event WHERE applied <> 1 UNION SELECT worker FROM mission WHERE shown = 0"
+        return [WorkerId(worker) for (worker,) in self._db.execute(sql)]
+
+    def waiting(self, worker: WorkerId) -> list[Recorded]:
+        """The worker's events that are not applied, in order."""
+        sql = "SELECT seq, line FROM event WHERE worker = ? AND applied <> 1 ORDER BY seq"
+        rows = self._db.execute(sql, (worker,)).fetchall()
+        return [recorded(seq, line, worker) for seq, line in rows if seq not in self._applied]
+
+    def not_shown(self, worker: WorkerId) -> list[MissionId]:
+        """The worker's missions whose `SUMMARY.md` does not show their state yet."""
+        sql = "SELECT mission FROM mission WHERE worker = ? AND shown = 0"
+        found = [MissionId(mission) for (mission,) in self._db.execute(sql, (worker,))]
+        return [mission for mission in found if (worker, mission) not in self._shown]
+
+    def mark(self, worker: WorkerId, path: str) -> FileMark | None:
+        """How far the file at `path` below the worker's profile is."""
+        if (worker, path) in self._marks:
+            return self._marks[worker, path]
+        sql = "SELECT device, inode, size, seq FROM file WHERE worker = ? AND path = ?"
+        row = self._db.execute(sql, (worker, path)).fetchone()
+        return FileMark(worker, path, Mark(*row[:3]), row[3]) if row else None
+
+    def is_ours(self, worker: WorkerId, mission: MissionId, section: str, line: str) -> bool:
+        """Whether we rendered exactly this line into that section for an event of the mission."""
+        sql = "SELECT 1 FROM rendered WHERE worker = ? AND mission = ? AND section = ? AND line = ?"
+        return self._db.execute(sql, (worker, mission, section, _digest(line))).fetchone() is not None
+
+    def count_rendered(self, worker: WorkerId, mission: MissionId, section: str) -> int:
+        """How many different lines we rendered into that section of the mission."""
+        sql = "SELECT count(*) FROM rendered WHERE worker = ? AND mission = ? AND section = ?"
+        return int(self._db.execute(sql, (worker, mission, section)).fetchone()[0])
+
+    # Writing
+
+    def record(self, changes: Iterable[Change]) -> list[Recorded]:
+        """Commits events and states, and what was settled before: all of it or nothing.
+
+        Raises `StorageError` where the disk refuses; then nothing of it is recorded.
+        """
+        new: list[Recorded] = []
+        with self._transaction():
+            for change in changes:
+                new += self._events(change)
+                self._state(change)
+                rows = ((change.after.worker, r.mission, r.section, _digest(r.line)) for r in change.rendered)
+                self._db.executemany("INSERT OR IGNORE INTO rendered VALUES (?, ?, ?, ?)", rows)
+        return new
+
+    def settle(
+        self,
+        applied: Iterable[int] = (),
+        marks: Iterable[FileMark] = (),
+        shown: Iterable[tuple[WorkerId, MissionId]] = (),
+        unplaced: Iterable[int] = (),
+    ) -> None:
+        """Notes what was applied. It is committed with the next record, or by `flush`: until then a crash
+        makes it be applied once more, which changes nothing."""
+        self._applied.update(dict.fromkeys(applied, APPLIED))
+        self._applied.update(dict.fromkeys(unplaced, UNPLACED))
+        self._marks.update({(mark.worker, mark.path): mark for mark in marks})
+        self._shown.update(shown)
+
+    def flush(self) -> None:
+        """Commits what was settled, if anything was."""
+        if self._applied or self._marks or self._shown:
+            with self._transaction():
+                pass
+
+    def checkpoint(self) -> None:
+        """Folds the write-ahead log back, so that it does not grow for ever."""
+        self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._settled()
+                seam.call("commit", self.path.name)
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise explained(error, self.path) from error
+        except OSError as error:
+            raise StorageError(
+                f"{self.path}: {error.strerror}", "Free some space or mend the disk."
+            ) from error
+        self._applied, self._marks, self._shown = {}, {}, set()
+
+    def _settled(self) -> None:
+        self._db.executemany(
+            "UPDATE event SET applied = ? WHERE seq = ?", [(s, n) for n, s in self._applied.items()]
+        )
+        files = [
+            (m.worker, m.path, m.mark.device, m.mark.inode, m.mark.size, m.seq) for m in self._marks.values()
+        ]
+        self._db.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?)", files)
+        self._db.executemany(
+            "UPDATE mission SET shown = 1 WHERE worker = ? AND mission = ?", list(self._shown)
+        )
+
+    def _events(self, change: Change) -> list[Recorded]:
+        state = APPLIED if change.applied else WAITING
+        sql = "INSERT OR IGNORE INTO event (id, worker, mission, type, at, line, applied) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        new = []
+        for event in change.events:
+            line = encode(event)
+            row = (event.id, event.worker, event.mission, event.type.value, event.at, line, state)
+            cursor = self._db.execute(sql, row)
+            if cursor.rowcount == 1 and cursor.lastrowid is not None:
+                new.append(recorded(cursor.lastrowid, line, event.worker))
+        return new
+
+    def _state(self, change: Change) -> None:
+        before, after = change.before, change.after
+        bare = msgspec.json.encode(replace(after, missions={}))
+        if before is None or bare != msgspec.json.encode(replace(before, missions={})):
+            self._db.execute("INSERT OR REPLACE INTO worker VALUES (?, ?)", (after.worker, bare))
+        known = before.missions if before else {}
+        for mission in after.missions.values():
+            if known.get(mission.mission) is not mission:
+                self._shown.discard((after.worker, mission.mission))
+                row = (after.worker, mission.mission, msgspec.json.encode(mission))
+                self._db.execute("INSERT OR REPLACE INTO mission VALUES (?, ?, ?, 0)", row)
+
+
+def _digest(line: str) -> bytes:
+    return hashlib.blake2b(line.encode("utf-8", "surrogatepass"), digest_size=12).digest()
