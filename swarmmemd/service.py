@@ -141,7 +141,7 @@ class Daemon:
         for recorded in report.recorded:
             event = recorded.event
             self._log.info(
-                "event", seq=recorded.seq, type=event.type.value, worker=event.worker, mission=event.mission
+                "recorded", seq=recorded.seq, type=event.type.value, worker=event.worker, mission=event.mission
             )
         self._note(report, now)
         for worker in workers:

@@ -72,14 +72,20 @@ def _tell(content: dict[str, Any], held: bool) -> None:
     else:
         click.echo(f"swarmmemd {content['version']} runs since {content['since']}, process {content['pid']}")
         watching = content["watching"]
-        watched = f"{watching['armed']} of {watching['wanted']} folders by events"
-        click.echo(f"watching  {watched}" + (f" ({watching['reason']})" if watching["reason"] else ""))
+        click.echo(
+            f"watching  {_watched(watching)}" + (f" ({watching['reason']})" if watching["reason"] else "")
+        )
     click.echo(
         f"backlog   {content['backlog']} events not in their files yet" + _unplaced(content["unplaced"])
     )
     _tell_workers(content.get("workers", []))
     for trouble in content.get("troubles", []) if content["running"] else []:
         click.echo(f"trouble   {trouble['what']}: {trouble['reason']}, for {trouble['for_s']:.0f} s")
+
+
+def _watched(watching: dict[str, Any]) -> str:
+    polled = f", {watching['polled']} polled" if watching["polled"] else ""
+    return f"{watching['wanted'] - watching['polled']} folders by events{polled}"
 
 
 def _unplaced(count: int) -> str:
@@ -94,4 +100,4 @@ def _tell_workers(workers: list[dict[str, Any]]) -> None:
         last = worker["last_event"]
         told = f"{last['at']} {last['type']}: {last['summary']}" if last else "no event since the start"
         mission = f"{worker['mission']} ({worker['status']})" if worker["mission"] else "no mission"
-        click.echo(one_row(f"  {worker['worker']}  {mission}  {told}", 160))
+        click.echo("  " + one_row(f"{worker['worker']}  {mission}  {told}", 160))
