@@ -78,6 +78,10 @@ class Schedule:
         """The worker is due then, or earlier if it was due earlier."""
         self._due[worker] = min(when, self._due.get(worker, when))
 
+    def put_off(self, worker: WorkerId, when: float) -> None:
+        """The worker is due then and not before, whatever was said."""
+        self._due[worker] = when
+
     def ready(self, now: float, limit: int) -> list[WorkerId]:
         """Takes up to `limit` workers that are due, those first that are due longest."""
         due = sorted((when, worker) for worker, when in self._due.items() if when <= now)

@@ -67,6 +67,11 @@ class Tree:
             self.turns.track(worker)
         return Found(new, gone, listed.folders, listed.skipped)
 
+    def reconfigure(self, config: Config) -> None:
+        """Takes over a configuration with the same roots."""
+        self.config = config
+        self.memory.settle_within(config.coexist.settle_ms / 1000)
+
     def everything(self) -> Report:
         """One turn for every worker."""
         return self.turns.run(tuple(self.turns.workers))

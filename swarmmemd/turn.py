@@ -17,7 +17,7 @@ from swarmmemd.memory.obstacles import Obstacle
 from swarmmemd.memory.readback import read_back
 from swarmmemd.memory.summaries import rendered_by
 from swarmmemd.memory.worker import Memory
-from swarmmemd.model import Absent, Event, WorkerId
+from swarmmemd.model import Absent, Event, MissionId, WorkerId
 from swarmmemd.observation import Ledger, Observation, Roster, Runtime
 from swarmmemd.remember import remember
 from swarmmemd.seam import seam
@@ -56,6 +56,7 @@ class Tracked:
         self.state: WorkerState | None = None
         self.ledger: Ledger | None = None
         self.bad_ids: tuple[str, ...] = ()
+        self.unshown: dict[MissionId, tuple[bytes, ...]] = {}
         self.obstacles: list[Obstacle] = []
         self.apply_after = 0.0
         self._failures = 0
@@ -125,6 +126,10 @@ class Turns:
             self._apply(one, report)
         seam.call("turn", "settle")
         return report
+
+    def show_later(self, one: Tracked, mission: MissionId, others: tuple[bytes, ...]) -> None:
+        """A `SUMMARY.md` that others are writing is made true by a later turn."""
+        one.unshown[mission] = (*one.unshown.get(mission, ()), *others)
 
     def settle(self) -> None:
         """Commits what was applied, where no later turn did it on its way. Raises `StorageError`."""
@@ -207,12 +212,16 @@ class Turns:
             return
         try:
             obstacles = self._memory.apply(one.state, self._clock.monotonic())
+            for mission, others in one.unshown.items():
+                obstacles += self._memory.reshow(one.state, mission, self._clock.monotonic(), others)
         except FileNotFoundError:
             # The profile is gone. It is never made again; what was to be written there waits, out of the way.
             self._journal.settle(unplaced=[record.seq for record in self._journal.waiting(one.id)])
             return
         if obstacles:
             report.obstacles[one.id] = obstacles
+        else:
+            one.unshown.clear()
         one.put_off(obstacles, self._clock.monotonic())
 
 

@@ -30,7 +30,7 @@ class GrowingFiles:
     def __init__(self, journal: Journal, stillness: Stillness, settle: float) -> None:
         self._journal = journal
         self._stillness = stillness
-        self._settle = settle
+        self.settle = settle
         self._shared: dict[tuple[WorkerId, MissionId], bool] = {}
 
     def episode(
@@ -93,7 +93,7 @@ class GrowingFiles:
             tail = file.read(start)
             found = missing(tail, start, [record.event for record in new], file)
             if found.torn:
-                self._stillness.wait(worker, place.shown, start + len(tail), now, self._settle)
+                self._stillness.wait(worker, place.shown, start + len(tail), now, self.settle)
             file.append(found.data)
             seam.call("turn", f"applied {place.name}")
             mark = _position(file.mark(), start, tail, found.data)

@@ -40,7 +40,7 @@ class Summaries:
     def __init__(self, journal: Journal, stillness: Stillness, settle: float) -> None:
         self._journal = journal
         self._stillness = stillness
-        self._held_for = max(settle, _HELD_FOR)
+        self.settle = settle
         self._versions: dict[tuple[WorkerId, MissionId], Version | None] = {}
         self._replaced: list[tuple[float, WorkerId, MissionId, Held]] = []
 
@@ -120,7 +120,7 @@ class Summaries:
             if held is None:
                 return None
             changed = held.reread()
-            self._replaced.append((now + self._held_for, worker, mission.mission, held))
+            self._replaced.append((now + max(self.settle, _HELD_FOR), worker, mission.mission, held))
             held = None
         except Moved:
             return others

@@ -35,6 +35,10 @@ class Memory:
         self.growing = GrowingFiles(journal, stillness, settle)
         self.summaries = Summaries(journal, stillness, settle)
 
+    def settle_within(self, seconds: float) -> None:
+        """Changes how long another writer may take."""
+        self.growing.settle = self.summaries.settle = seconds
+
     def apply(self, state: WorkerState, now: float) -> list[Obstacle]:
         """Applies what the journal holds for the worker and its files do not. `now` is monotonic, seconds.
 

@@ -1,4 +1,4 @@
-"""The daemon's figures, and `status.json`, where `swarmmemd status` finds them. docs/commands.md, "status"."""
+"""`status.json`, where `swarmmemd status` finds the figures; liveness is the lock. docs/commands.md, "status"."""
 
 import os
 from typing import Any
@@ -8,46 +8,17 @@ import msgspec
 import swarmmemd
 from swarmmemd import durable, layout
 from swarmmemd.fold import status as status_of
-from swarmmemd.model import Event, WorkerId, iso
-from swarmmemd.tree import Tree
-from swarmmemd.turn import Clock, Report, Tracked
-from swarmmemd.watchplan import WatchPlan
+from swarmmemd.model import iso
+from swarmmemd.service.figures import Figures
+from swarmmemd.service.running import Running
+from swarmmemd.turn import Tracked
 
 SCHEMA = 1
 
 
-class Figures(msgspec.Struct, kw_only=True):
-    """What the daemon counts. Times are seconds."""
-
-    started: float
-    written: float = 0.0
-    turns: int = 0
-    events: int = 0
-    sweeps: int = 0
-    skipped: int = 0
-    failures: int = 0
-    longest_turn: float = 0.0
-    last_turn: float = 0.0
-    last_events: dict[WorkerId, Event] = {}
-
-    def turn(self, seconds: float, report: Report, wall: float) -> None:
-        """Counts a turn."""
-        self.turns += 1
-        self.last_turn = seconds
-        self.longest_turn = max(self.longest_turn, seconds)
-        self.events += len(report.recorded)
-        self.last_events.update({recorded.event.worker: recorded.event for recorded in report.recorded})
-
-    def backoff(self) -> float:
-        """How long to wait after one more failure: doubles from a second to a minute."""
-        self.failures += 1
-        return min(2.0 ** (self.failures - 1), 60.0)
-
-
-def write_status(
-    tree: Tree, figures: Figures, plan: WatchPlan, troubles: list[dict[str, Any]], clock: Clock, final: bool
-) -> None:
+def write_status(running: Running, final: bool) -> None:
     """Replaces `status.json`. A disk that refuses it is no reason to stop."""
+    tree, figures, plan = running.tree, running.figures, running.plan
     health = plan.check()
     content = {
         "schema": SCHEMA,
@@ -55,7 +26,7 @@ def write_status(
         "version": swarmmemd.__version__,
         "running": not final,
         "since": iso(int(figures.started * 1000)),
-        "written": iso(int(clock.wall() * 1000)),
+        "written": iso(int(running.clock.wall() * 1000)),
         "roots": {
             "profiles": str(tree.config.profiles_root),
             "workspace": str(tree.config.workspace_root),
@@ -63,7 +34,7 @@ def write_status(
             "state": str(tree.config.state_dir),
         },
         "workers": [_worker(one, figures) for _, one in sorted(tree.turns.workers.items())],
-        "troubles": troubles,
+        "troubles": running.troubles.all(running.now()),
         "watching": {**msgspec.to_builtins(health), "losses": plan.losses, "last_loss": plan.last_loss},
         "turns": {
             "count": figures.turns,

@@ -1,0 +1,28 @@
+"""What is wrong now: sources that cannot be read, files that cannot be written, watches that died."""
+
+from typing import Any
+
+from swarmmemd.log import GRACE
+from swarmmemd.service.running import Running
+from swarmmemd.sources.file import FileSource
+
+
+def judge(running: Running) -> None:
+    """Notes what is wrong and what is well again; each change is one log line."""
+    now = running.now()
+    for one in running.turns.workers.values():
+        _source(running, f"{one.id}/runtime.json", one.runtime)
+        reasons = [
+            f"{obstacle.path}: {obstacle.reason}" for obstacle in one.obstacles if not obstacle.expected
+        ]
+        running.troubles.update(f"{one.id}/memory", "; ".join(reasons) or None, now)
+    _source(running, "ledger", running.turns.ledger)
+    _source(running, "roster", running.turns.roster)
+    health = running.plan.check()
+    running.troubles.update("watching", health.reason or None, now)
+    running.troubles.update("watcher", None if health.alive else "a thread died", now)
+
+
+def _source(running: Running, key: str, source: FileSource[Any]) -> None:
+    reason = source.trouble.reason if source.trouble else None
+    running.troubles.update(key, reason, running.now(), GRACE)

@@ -1,0 +1,204 @@
+"""The loop: waits for something to do, does it, and comes back."""
+
+from collections.abc import Callable
+
+from swarmmemd import inbox
+from swarmmemd.config import Config
+from swarmmemd.errors import StorageError, SwarmmemdError
+from swarmmemd.log import Log
+from swarmmemd.model import WorkerId
+from swarmmemd.service.health import judge
+from swarmmemd.service.members import Members
+from swarmmemd.service.report import write_status
+from swarmmemd.service.running import Running
+from swarmmemd.service.stop import Stop
+from swarmmemd.service.sweeps import TICK, Sweeps
+from swarmmemd.tree import Tree
+from swarmmemd.turn import Clock, Report
+from swarmmemd.watchplan import EVERYTHING, LEDGER, PROFILES, REQUESTS
+
+_TURN = 64
+"""Workers in one turn at most: a stop is never far away, and one commit serves them all."""
+_NEVER = float("inf")
+_STATUS_EVERY = 30.0
+
+
+class Daemon:
+    """One run over an opened tree. `reload` gives the configuration as it is now."""
+
+    def __init__(self, tree: Tree, clock: Clock, log: Log, stop: Stop, reload: Callable[[], Config]) -> None:
+        self._running = Running(tree, clock, log, stop.wake)
+        self._members = Members(self._running)
+        self._sweeps = Sweeps(self._running, self._members)
+        self._stop = stop
+        self._reload = reload
+        self._tick = 0.0
+        self._flush_at = _NEVER
+        self._status_at = 0.0
+
+    def run(self, ready: Callable[[], object]) -> None:
+        """Runs until it is told to stop. `ready` is called once the watches are up.
+
+        Raises `HeldError` where a root that appears late is another daemon's.
+        """
+        running = self._running
+        running.plan.start()
+        try:
+            self._sweeps.everything("start")
+            self._status()
+            ready()
+            running.log.info("ready", workers=len(running.turns.workers), watching=running.plan.check().mode)
+            while not self._stop.now:
+                self._step()
+        finally:
+            running.plan.close()
+            self._flush()
+            self._status(final=True)
+
+    def _step(self) -> None:
+        running = self._running
+        running.wake.wait(self._next() - running.now())
+        workers, words = running.wake.take()
+        running.schedule.mark(workers & running.turns.workers.keys(), running.now())
+        self._heed(words | self._newcomers(workers))
+        if running.now() >= self._tick:
+            self._tick = running.now() + TICK
+            self._sweeps.tick()
+            judge(running)
+        ready = running.schedule.ready(running.now(), _TURN)
+        if ready:
+            self._turn(ready)
+        for worker, mission, data in list(running.tree.memory.rescued(running.now())):
+            running.show_again(worker, mission, (data,))
+        self._put_away()
+
+    def _next(self) -> float:
+        times = (
+            self._tick,
+            self._flush_at,
+            self._status_at,
+            self._running.schedule.next(),
+            self._running.tree.memory.next_rescue(),
+            self._members.next_retirement(),
+        )
+        return min(time for time in times if time is not None)
+
+    def _newcomers(self, workers: set[WorkerId]) -> set[str]:
+        """A folder that was no worker's until now can have become one."""
+        return {PROFILES} if workers - self._running.turns.workers.keys() else set()
+
+    def _heed(self, words: set[str]) -> None:
+        if self._stop.reload:
+            self._stop.reload = False
+            self._hang_up()
+        if EVERYTHING in words:
+            self._sweeps.everything(self._running.plan.last_loss)
+        gone = self._members.next_retirement()
+        if PROFILES in words or (gone is not None and gone <= self._running.now()):
+            self._members.refresh()
+        if LEDGER in words:
+            self._running.plan.arm_roots()
+            self._members.look_at_sources()
+        if REQUESTS in words:
+            self._requests()
+
+    def _turn(self, workers: list[WorkerId]) -> None:
+        running = self._running
+        began = running.now()
+        report = running.turns.run(workers)
+        running.figures.turn(running.now() - began, report)
+        for recorded in report.recorded:
+            event = recorded.event
+            running.log.info(
+                "recorded",
+                seq=recorded.seq,
+                type=event.type.value,
+                worker=event.worker,
+                mission=event.mission,
+            )
+        self._note(report)
+        self._come_back(workers)
+        self._flush_at = min(self._flush_at, running.now() + 1.0)
+        self._status_at = min(self._status_at, max(running.now(), running.figures.written + 1.0))
+
+    def _note(self, report: Report) -> None:
+        running = self._running
+        for worker, ids in report.skipped_ids.items():
+            running.figures.skipped += 1
+            running.log.warning("an id is not valid, skipped", worker=worker, ids=ids)
+        if report.gone:
+            running.wake.word(PROFILES)
+        self._journal_health(report.failure)
+
+    def _journal_health(self, failure: StorageError | None) -> None:
+        running = self._running
+        running.troubles.update("journal", str(failure) if failure else None, running.now())
+        if failure is None:
+            running.figures.failures = 0
+            return
+        again = running.now() + running.figures.backoff()
+        for worker in running.turns.workers:
+            running.schedule.put_off(worker, again)
+
+    def _come_back(self, workers: list[WorkerId]) -> None:
+        """When the workers have to be looked at again without a hint: a source or a file that waits."""
+        for worker in workers:
+            one = self._running.turns.workers.get(worker)
+            if one is not None and one.runtime.due is not None:
+                self._running.schedule.at(worker, one.runtime.due)
+            if one is not None and one.obstacles:
+                self._running.schedule.at(worker, one.apply_after)
+
+    def _requests(self) -> None:
+        """Carries out what other processes ask for, and takes the request away."""
+        running = self._running
+        for name, request in inbox.waiting(running.tree.state):
+            if request is not None and request.ask == "once":
+                self._sweeps.everything("asked for")
+                while ready := running.schedule.ready(running.now(), _TURN):
+                    self._turn(ready)
+            inbox.done(running.tree.state, name)
+
+    def _hang_up(self) -> None:
+        running = self._running
+        try:
+            config = self._reload()
+        except SwarmmemdError as error:
+            running.log.error("configuration not reloaded", reason=str(error))
+            return
+        now, asked = _roots(running.config), _roots(config)
+        if now != asked:
+            running.log.warning("changed roots need a restart", running=now, asked=asked)
+            return
+        running.tree.reconfigure(config)
+        running.log.info("configuration reloaded")
+        running.turns.roster.forget()
+        self._sweeps.everything("SIGHUP")
+
+    def _put_away(self) -> None:
+        now = self._running.now()
+        if now >= self._flush_at:
+            self._flush()
+        if now >= self._status_at:
+            self._status()
+
+    def _flush(self) -> None:
+        """Commits what was applied, where no later turn did it on its way."""
+        self._flush_at = _NEVER
+        try:
+            self._running.turns.settle()
+        except StorageError as error:
+            self._journal_health(error)
+            self._flush_at = self._running.now() + 1.0
+
+    def _status(self, final: bool = False) -> None:
+        """Leaves the figures for `swarmmemd status`."""
+        self._status_at = self._running.now() + _STATUS_EVERY
+        self._running.figures.written = self._running.now()
+        write_status(self._running, final)
+
+
+def _roots(config: Config) -> list[str]:
+    return [
+        str(p) for p in (config.profiles_root, config.workspace_root, config.shared_root, config.state_dir)
+    ]

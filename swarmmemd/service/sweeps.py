@@ -1,0 +1,101 @@
+"""What is looked at without a hint, so that a lost notification costs only time.
+
+Spread over seconds: each tick stats a slice of the workers. docs/architecture.md, "Watching".
+"""
+
+import random
+
+from swarmmemd.model import MissionId, WorkerId
+from swarmmemd.service.members import Members
+from swarmmemd.service.running import Running
+
+TICK = 1.0
+_POLLING = 10.0
+"""How many times shorter the sweeps are while nothing can be watched."""
+_JUMP = 5.0
+"""Seconds by which the clocks may part before everything is looked at: sleep, or a clock that was set."""
+_CHECKPOINT_EVERY = 300.0
+
+
+class Sweeps:
+    """The tiers of sweeping. `tick` is called once a second."""
+
+    def __init__(self, running: Running, members: Members) -> None:
+        self._running = running
+        self._members = members
+        self._ticks = 0
+        self._full = 0.0
+        self._checkpoint = running.now() + _CHECKPOINT_EVERY
+        self._apart = running.clock.wall() - running.clock.monotonic()
+
+    def tick(self) -> None:
+        """A slice of the workers, and what is due now and then."""
+        running, now = self._running, self._running.now()
+        self._ticks += 1
+        self._clocks()
+        workers = sorted(running.turns.workers)
+        shorter = _POLLING if running.plan.check().mode == "poll" else 1.0
+        for worker in self._slice(workers, running.config.sweep.runtime_s / shorter):
+            if running.turns.workers[worker].runtime.changed():
+                running.schedule.at(worker, now)
+        for worker in self._slice(workers, running.config.sweep.directories_s / shorter):
+            self._folder(worker)
+        self._sources(now)
+        if now >= self._full:
+            self._full = now + running.config.sweep.full_s * random.uniform(0.75, 1.25)
+            self.full()
+        if now >= self._checkpoint:
+            self._checkpoint = now + _CHECKPOINT_EVERY
+            running.tree.journal.checkpoint()
+
+    def full(self) -> None:
+        """Lists the roots, arms again what is not watched, and stats every worker."""
+        running = self._running
+        self._members.refresh()
+        for worker in running.plan.armed:
+            running.plan.arm(worker)
+        changed = (worker for worker, one in running.turns.workers.items() if one.runtime.changed())
+        running.schedule.mark(tuple(changed), running.now())
+
+    def everything(self, reason: str) -> None:
+        """Every worker is looked at: start, lost notifications, a clock that jumped."""
+        running = self._running
+        running.figures.sweeps += 1
+        running.log.info("sweep of everything", reason=reason)
+        self._members.refresh()
+        self._members.look_at_sources()
+        running.schedule.mark(running.turns.workers, running.now())
+
+    def _slice(self, workers: list[WorkerId], period: float) -> list[WorkerId]:
+        """The workers whose turn it is in this second, so that each comes up once in `period` seconds."""
+        parts = max(round(period / TICK), 1)
+        return workers[self._ticks % parts :: parts]
+
+    def _folder(self, worker: WorkerId) -> None:
+        running = self._running
+        if running.plan.stale(worker):
+            running.plan.arm(worker)
+            running.schedule.at(worker, running.now())
+        mission = self._current(worker)
+        if mission is not None and running.tree.memory.replaced_by_others(worker, mission):
+            running.show_again(worker, mission)
+
+    def _current(self, worker: WorkerId) -> MissionId | None:
+        one = self._running.turns.workers.get(worker)
+        return one.state.current.mission if one and one.state and one.state.current else None
+
+    def _sources(self, now: float) -> None:
+        running = self._running
+        often = self._ticks % max(round(running.config.sweep.chat_s), 1) == 0
+        for source in (running.turns.ledger, running.turns.roster):
+            due = source.due is not None and source.due <= now
+            if due or (often and source.changed()):
+                self._members.look_at_sources()
+                return
+
+    def _clocks(self) -> None:
+        running = self._running
+        apart = running.clock.wall() - running.clock.monotonic()
+        if abs(apart - self._apart) > _JUMP:
+            self._apart = apart
+            self.everything("the clock jumped, or the machine slept")
