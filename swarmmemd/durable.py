@@ -114,6 +114,13 @@ class Directory:
         seam.call("fsync", self.shown)
         os.fsync(self.descriptor)
 
+    def move(self, name: str, into: "Directory") -> None:
+        """Moves a file into another folder, under its name."""
+        seam.call("rename", name)
+        os.rename(name, name, src_dir_fd=self.descriptor, dst_dir_fd=into.descriptor)
+        into.sync()
+        self.sync()
+
     def unlink(self, name: str) -> None:
         """Removes the name."""
         seam.call("unlink", name)

@@ -27,6 +27,8 @@ class SwarmmemdError(Exception):
 
     code = Exit.IO
     mend = ""
+    permanent = False
+    """Trying again cannot help until a person has mended it: a supervisor must not restart into it."""
 
     def __init__(self, what: str, mend: str = "") -> None:
         super().__init__(what)
@@ -37,6 +39,7 @@ class ConfigError(SwarmmemdError):
     """The configuration cannot be used; `problems` holds a line for each fault found."""
 
     code = Exit.CONFIG
+    permanent = True
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -47,10 +50,13 @@ class HeldError(SwarmmemdError):
     """Another daemon holds the lock."""
 
     code = Exit.LOCKED
+    permanent = True
 
 
 class JournalError(SwarmmemdError):
     """The journal is damaged, or newer than this program. Never a reason to begin from empty."""
+
+    permanent = True
 
 
 class StorageError(SwarmmemdError):
@@ -61,6 +67,7 @@ class DeniedError(SwarmmemdError):
     """The system refuses access to a root or to the state directory."""
 
     code = Exit.PERMISSION
+    permanent = True
 
 
 class NotRunningError(SwarmmemdError):
@@ -73,3 +80,4 @@ class UsageError(SwarmmemdError):
     """The command was called in a way that means nothing."""
 
     code = Exit.USAGE
+    permanent = True

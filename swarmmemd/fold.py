@@ -71,7 +71,7 @@ def fold(state: WorkerState, event: Event, number: int) -> WorkerState:
     if event.mission is None:
         return state
     before = state.missions.get(event.mission) or MissionState(mission=event.mission)
-    after = replace(before, updated=event.at)
+    after = replace(before, updated=max(before.updated, event.at))
     if step:
         after = step(after, event, number)
     return with_mission(state, after)

@@ -41,6 +41,13 @@ def done(state: Directory, name: str) -> None:
         inbox.unlink(name)
 
 
+def reject(state: Directory, name: str, reason: str) -> None:
+    """Sets a request aside that cannot be carried out, with the reason beside it."""
+    with state.child(INBOX) as inbox, inbox.child("rejected", create=True, permissions=0o700) as rejected:
+        replace(rejected, f"{name}.reason", reason.encode() + b"\n", permissions=0o600)
+        inbox.move(name, rejected)
+
+
 def _read(inbox: Directory, name: str) -> Request | None:
     try:
         return msgspec.json.decode(read_file(inbox, name, _LIMIT) or b"", type=Request)

@@ -3,6 +3,7 @@
 `once` opens it for one turn, the daemon for its life. docs/architecture.md, "The daemon".
 """
 
+import contextlib
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -66,6 +67,11 @@ class Tree:
         for worker in new:
             self.turns.track(worker)
         return Found(new, gone, listed.folders, listed.skipped)
+
+    def forget_last_exit(self) -> None:
+        """The daemon is up: what ended it the last time is no longer of interest."""
+        with contextlib.suppress(FileNotFoundError):
+            self.state.unlink(layout.LAST_EXIT)
 
     def reconfigure(self, config: Config) -> None:
         """Takes over a configuration with the same roots."""

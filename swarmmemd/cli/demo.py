@@ -19,7 +19,7 @@ Examples:
 @common_options
 @click.pass_context
 def demo_command(ctx: click.Context, keep: bool, pace: float) -> int:
-    """Show the daemon at work, in half a minute, touching nothing of yours.
+    """Show the daemon at work, in a few seconds, touching nothing of yours.
 
     Makes a temporary home with three workers, starts `swarmmemd run` on it, plays a control plane that
     dispatches, checkpoints, blocks and completes, shows the events as they are recorded, and prints the memory

@@ -6,6 +6,7 @@ Commands are imported when they are called, so that `--help` and quick ones stay
 import importlib
 import os
 import sys
+import traceback
 from typing import Any
 
 import click
@@ -79,6 +80,10 @@ def run(arguments: list[str]) -> int:
         # Whoever read our output has enough of it. Python would complain again while it shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.DONE
+    except Exception:
+        traceback.print_exc()
+        click.echo("swarmmemd: this is a bug. Please report it with the lines above.", err=True)
+        return Exit.BUG
     return result if isinstance(result, int) else Exit.DONE
 
 

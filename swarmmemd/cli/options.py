@@ -95,6 +95,20 @@ def load_config(ctx: click.Context) -> "Loaded":
     return load(given_flags(ctx), os.environ, account())
 
 
+def state_directory(ctx: click.Context) -> Path:
+    """The state directory; where the configuration cannot be used, the one that was named, or the default."""
+    from swarmmemd.config import account, load
+    from swarmmemd.errors import ConfigError
+
+    try:
+        return load_config(ctx).config.state_dir
+    except ConfigError:
+        named = given_flags(ctx).get("state_dir") or os.environ.get("SWARMMEMD_STATE_DIR")
+        if isinstance(named, str) and named.startswith("/"):
+            return Path(named)
+        return load({}, {}, account(), read=lambda _: None).config.state_dir
+
+
 def default_config_file(ctx: click.Context) -> Path:
     """Where the configuration file would be looked for, were none named."""
     from swarmmemd.config import account, default_file

@@ -1,6 +1,7 @@
 """`swarmmemd status`: whether the daemon runs, and how it is."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +97,30 @@ def _tell_workers(workers: list[dict[str, Any]]) -> None:
     from swarmmemd.text import one_row
 
     click.echo(f"workers   {len(workers)}")
+    if sys.stdout.isatty():
+        _table(workers)
+        return
     for worker in workers:
         last = worker["last_event"]
         told = f"{last['at']} {last['type']}: {last['summary']}" if last else "no event since the start"
         mission = f"{worker['mission']} ({worker['status']})" if worker["mission"] else "no mission"
         click.echo("  " + one_row(f"{worker['worker']}  {mission}  {told}", 160))
+
+
+def _table(workers: list[dict[str, Any]]) -> None:
+    """For a person who looks: columns that fit the terminal. rich honours NO_COLOR."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from swarmmemd.text import one_row
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
+    for title in ("worker", "status", "mission", "last event"):
+        table.add_column(title, no_wrap=True, overflow="ellipsis")
+    for worker in workers:
+        last = worker["last_event"]
+        told = f"{last['at'][:19]}Z {last['type']}: {last['summary']}" if last else "none since the start"
+        cells = (worker["worker"], worker["status"] or "-", worker["mission"] or "-", told)
+        table.add_row(*(Text(one_row(cell, 200)) for cell in cells))
+    Console().print(table)

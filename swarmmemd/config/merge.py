@@ -78,12 +78,16 @@ def _flags(flags: Mapping[str, object]) -> _Told:
     return told
 
 
+_NO_KEYS = frozenset({f"{PREFIX}CI"})
+"""Variables of ours that configure nothing: this one tells the tests that a missing component is a failure."""
+
+
 def _environment(environ: Mapping[str, str]) -> _Told:
     told = _Told({}, [])
     names = {key.variable: key for key in (CONFIG, *KEYS)}
     for variable, text in sorted(environ.items()):
         # An empty variable is an unset one, as it is for most programs.
-        if not variable.startswith(PREFIX) or not text:
+        if not variable.startswith(PREFIX) or not text or variable in _NO_KEYS:
             continue
         origin = f"environment {variable}"
         if key := names.get(variable):

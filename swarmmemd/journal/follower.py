@@ -2,6 +2,7 @@
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -33,7 +34,7 @@ class Follower:
 
     def last(self) -> int:
         """The newest sequence number; 0 for an empty journal."""
-        return int(self._db.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0])
+        return int(self._rows("SELECT coalesce(max(seq), 0) FROM event")[0][0])
 
     def events(self, where: "Filter", after: int = 0, limit: int = 500) -> list[Recorded]:
         """The next events after sequence number `after`, oldest first, at most `limit`."""
@@ -46,15 +47,21 @@ class Follower:
     def backlog(self) -> tuple[int, int]:
         """How many events are not applied, and how many of those have no place any more."""
         sql = "SELECT coalesce(sum(applied = 0), 0), coalesce(sum(applied = 2), 0) FROM event WHERE applied <> 1"
-        waiting, unplaced = self._db.execute(sql).fetchone()
+        waiting, unplaced = self._rows(sql)[0]
         return int(waiting), int(unplaced)
 
     def _select(self, where: "Filter", condition: str, value: int, order: str, limit: int) -> list[Recorded]:
         clauses, values = where.sql()
         conditions = " AND ".join([condition, *clauses])
         sql = f"SELECT seq, worker, line FROM event WHERE {conditions} ORDER BY {order} LIMIT ?"
-        rows = self._db.execute(sql, (value, *values, limit)).fetchall()
+        rows = self._rows(sql, value, *values, limit)
         return [recorded(seq, line, WorkerId(worker)) for seq, worker, line in rows]
+
+    def _rows(self, sql: str, *values: object) -> list[Any]:
+        try:
+            return self._db.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise explained(error, self._path) from error
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ _mission_decoder = msgspec.json.Decoder(MissionState)
 
 
 class Journal:
-    """One open journal. One process writes to it; readers use `JournalReader`."""
+    """One open journal. One process writes to it; readers use `Follower`."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._db = connection

@@ -100,6 +100,15 @@ def sections(text: str) -> tuple[str, ...]:
     return tuple(part.title for part in _parse(text) if part.title is not None)
 
 
+def bodies(text: str) -> dict[str, str]:
+    """The text of each H2 section by its title, without the heading; of two with one title the first."""
+    found: dict[str, str] = {}
+    for part in _parse(text):
+        if part.title is not None:
+            found.setdefault(part.title, "".join(part.lines[1:]).strip())
+    return found
+
+
 def bullets_of(summary: Summary) -> Iterator[tuple[str, str]]:
     """(section, line) of all that is ours by being remembered. docs/contracts.md, SUMMARY.md.
 

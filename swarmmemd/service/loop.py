@@ -64,6 +64,7 @@ class Daemon:
         if running.now() >= self._tick:
             self._tick = running.now() + TICK
             self._sweeps.tick()
+            self._requests()
             judge(running)
         ready = running.schedule.ready(running.now(), _TURN)
         if ready:
@@ -153,10 +154,13 @@ class Daemon:
         """Carries out what other processes ask for, and takes the request away."""
         running = self._running
         for name, request in inbox.waiting(running.tree.state):
-            if request is not None and request.ask == "once":
-                self._sweeps.everything("asked for")
-                while ready := running.schedule.ready(running.now(), _TURN):
-                    self._turn(ready)
+            if request is None or request.ask != "once":
+                inbox.reject(running.tree.state, name, "not a request that this version knows")
+                running.log.warning("a request was rejected", request=name)
+                continue
+            self._sweeps.everything("asked for")
+            while ready := running.schedule.ready(running.now(), _TURN):
+                self._turn(ready)
             inbox.done(running.tree.state, name)
 
     def _hang_up(self) -> None:

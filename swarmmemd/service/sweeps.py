@@ -11,7 +11,7 @@ from swarmmemd.service.running import Running
 
 TICK = 1.0
 _POLLING = 10.0
-"""How many times shorter the sweeps are while nothing can be watched."""
+"""How many times shorter the sweeps are while something cannot be watched."""
 _JUMP = 5.0
 """Seconds by which the clocks may part before everything is looked at: sleep, or a clock that was set."""
 _CHECKPOINT_EVERY = 300.0
@@ -34,7 +34,8 @@ class Sweeps:
         self._ticks += 1
         self._clocks()
         workers = sorted(running.turns.workers)
-        shorter = _POLLING if running.plan.check().mode == "poll" else 1.0
+        health = running.plan.check()
+        shorter = _POLLING if health.mode == "poll" or health.polled else 1.0
         for worker in self._slice(workers, running.config.sweep.runtime_s / shorter):
             if running.turns.workers[worker].runtime.changed():
                 running.schedule.at(worker, now)

@@ -167,8 +167,10 @@ def read_still(path: Path, limit: int) -> tuple[bytes | None, Signature]:
 
 def _all(descriptor: int, limit: int) -> bytes:
     parts: list[bytes] = []
-    while sum(map(len, parts)) <= limit and (part := os.read(descriptor, 1 << 20)):
+    left = limit + 1
+    while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
         parts.append(part)
+        left -= len(part)
     return b"".join(parts)
 
 

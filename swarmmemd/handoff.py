@@ -1,0 +1,153 @@
+"""Handoff files: whose they are, for which mission, whether they can be used; and ours, rendered. Pure.
+
+Workers write them by the specification's template, the control plane by another one under the same name.
+docs/contracts.md, "Handoffs".
+"""
+
+import hashlib
+import re
+from enum import StrEnum
+
+import msgspec
+
+from swarmmemd.model import MissionId, WorkerId, iso, mission_id, parse_iso, worker_id
+from swarmmemd.render.markdown import bullet, one_line
+from swarmmemd.render.summary import bodies
+from swarmmemd.state import MissionState
+
+_HEADING = re.compile(r"#\s+(?:handoff|session snapshot)\s*(.*)", re.IGNORECASE)
+_PARTS = re.compile(r"\s+[—–-]{1,2}\s+|^[—–-]{1,2}\s+")
+_FIELD = re.compile(r"(Generated|Mission):\s*(\S.*)")
+_FILLER = re.compile(r"(?:\.{3}|…|<[^<>\n]*>|-\s*\.{3})?")
+_SCANNED = 40
+"""Lines after the heading in which its fields stand."""
+
+RENDERED_MARK = "<!-- rendered by swarmmemd from recorded events -->"
+"""Ends a handoff of ours, so that it is known wherever it turns up, without a journal too."""
+
+
+class Template(StrEnum):
+    """By which template a handoff is written."""
+
+    FULL = "full"
+    GENERATED = "generated"
+    NONE = "none"
+
+
+class Author(StrEnum):
+    """Whose a handoff is. A later one in this list never replaces an earlier one of the same mission."""
+
+    WORKER = "worker"
+    CONTROL_PLANE = "control-plane"
+    DAEMON = "daemon"
+
+
+RANK = {Author.WORKER: 3, Author.CONTROL_PLANE: 2, Author.DAEMON: 1}
+
+
+class Handoff(msgspec.Struct, frozen=True, kw_only=True):
+    """What a handoff file says of itself. `refused` says why it cannot be used; None if it can."""
+
+    template: Template
+    author: Author
+    worker: WorkerId | None = None
+    mission: MissionId | None = None
+    generated: int | None = None
+    next_action: str | None = None
+    refused: str | None = None
+
+
+def sha256(text: bytes) -> str:
+    """The digest by which a version of a handoff is known."""
+    return hashlib.sha256(text).hexdigest()
+
+
+def read_handoff(text: str, worker: WorkerId) -> Handoff:
+    """What `text`, found as a handoff of `worker`, is. Free text without a heading is the worker's own."""
+    lines = text.removeprefix("\ufeff").splitlines()
+    first = next((line for line in lines if line.strip()), "")
+    heading = _HEADING.fullmatch(first.strip())
+    if not first:
+        return Handoff(template=Template.NONE, author=Author.WORKER, refused="empty")
+    if heading is None:
+        return Handoff(template=Template.NONE, author=_author(Template.NONE, text))
+    return _with_heading(text, lines, heading[1], worker)
+
+
+def _with_heading(text: str, lines: list[str], rest: str, worker: WorkerId) -> Handoff:
+    names = [part for part in _PARTS.split(rest.strip()) if part]
+    fields = _fields(lines)
+    sections = bodies(text)
+    template = Template.FULL if len(names) > 1 or "Mission" not in fields else Template.GENERATED
+    wanted = "Next exact action" if template is Template.FULL else "Next action"
+    named_mission = names[1] if len(names) > 1 else fields.get("Mission")
+    found = Handoff(
+        template=template,
+        author=_author(template, text),
+        worker=worker_id(names[0]) if names else None,
+        mission=mission_id(named_mission),
+        generated=parse_iso(fields.get("Generated")),
+        next_action=sections.get(wanted) or None,
+    )
+    return msgspec.structs.replace(found, refused=_refusal(found, names, named_mission, sections, worker))
+
+
+def _refusal(
+    found: Handoff, names: list[str], mission: str | None, sections: dict[str, str], worker: WorkerId
+) -> str | None:
+    """Why the file is not used: nothing of it is mirrored, and it replaces nothing."""
+    if names and names[0] != worker:
+        return f"it is a handoff of {names[0][:80]}"
+    if sections and all(_FILLER.fullmatch(body.strip()) for body in sections.values()):
+        return "the form is not filled in"
+    if mission is not None and found.mission is None:
+        return f"{mission[:80]!r} is no mission id"
+    if found.next_action is None:
+        return "it is cut off: it has no next action"
+    return None
+
+
+def _author(template: Template, text: str) -> Author:
+    if RENDERED_MARK in text:
+        return Author.DAEMON
+    return Author.CONTROL_PLANE if template is Template.GENERATED else Author.WORKER
+
+
+def _fields(lines: list[str]) -> dict[str, str]:
+    """`Generated:` and `Mission:` above the first section."""
+    found: dict[str, str] = {}
+    for line in lines[:_SCANNED]:
+        if line.startswith("## "):
+            break
+        if match := _FIELD.fullmatch(line.strip()):
+            found.setdefault(match[1], match[2].strip())
+    return found
+
+
+def render_handoff(worker: WorkerId, mission: MissionState, at: int) -> str:
+    """A handoff by the specification's template, of what is known of the mission. `at` is ms."""
+    done = [line for line in mission.checkpoints if ": DONE" in line]
+    open_ = [line for line in mission.checkpoints if ": DONE" not in line]
+    sections = {
+        "Current state": one_line(
+            mission.checkpoints[-1] if mission.checkpoints else "Nothing was reported yet."
+        ),
+        "Objective": one_line(mission.objective) or "Not known.",
+        "Completed": _bullets(done),
+        "In progress": _bullets(open_[-1:]),
+        "Files touched": _bullets(sorted(mission.files)),
+        "Commands run": "- see events.jsonl",
+        "Blockers": _bullets(mission.blockers),
+        "Next exact action": one_line(mission.next_action or "") or "Not known: see the last checkpoint.",
+        "Resume prompt": (
+            "When this worker restarts, load this handoff, inspect runtime.json, then continue from "
+            '"Next exact action".'
+        ),
+    }
+    head = f"# Handoff — {worker} — {mission.mission}\n\nGenerated: {iso(at)}\n"
+    body = "".join(f"\n## {title}\n\n{text}\n" for title, text in sections.items())
+    return f"{head}{body}\n{RENDERED_MARK}\n"
+
+
+def _bullets(texts: list[str] | tuple[str, ...]) -> str:
+    return "\n".join(map(bullet, texts)) or "- none"
