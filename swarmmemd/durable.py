@@ -358,6 +358,12 @@ def flock(descriptor: int) -> Iterator[bool]:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
+def make_root(path: Path) -> None:
+    """Makes a root that is missing, with the umask's permissions."""
+    seam.call("mkdir", path.name)
+    path.mkdir(parents=True, exist_ok=True)
+
+
 def private_directory(path: Path) -> Directory:
     """The state directory, made when missing, 0700. The last part must be no link."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from swarmmemd.handoff import Author, rank
 from swarmmemd.identity import digest
 from swarmmemd.model import (
     BLOCKING,
@@ -20,12 +21,13 @@ from swarmmemd.model import (
     iso,
 )
 from swarmmemd.observation import CLOSED, LedgerState
-from swarmmemd.state import Dispatch, Fact, MissionState, WorkerState
+from swarmmemd.state import Dispatch, Fact, Kept, MissionState, WorkerState
 
 DISPATCHES_KEPT = 64
 CHECKPOINTS_SHOWN = 20
 FILES_SHOWN = 200
 DECISIONS_SHOWN = 100
+COMMANDS_KEPT = 20
 LINE_KEPT = 2000
 
 CONTROL_PLANE = "control-plane"
@@ -74,6 +76,8 @@ def fold(state: WorkerState, event: Event, number: int) -> WorkerState:
     after = replace(before, updated=max(before.updated, event.at))
     if step:
         after = step(after, event, number)
+    if event.type is EventType.HANDOFF_WRITTEN:
+        state = replace(state, handed_off=event.mission)
     return with_mission(state, after)
 
 
@@ -170,6 +174,7 @@ def _checkpoint(mission: MissionState, event: Event, number: int) -> MissionStat
         checkpoint_count=mission.checkpoint_count + 1,
         files=newest(mission.files, files_of(event), FILES_SHOWN),
         decisions=newest(mission.decisions, decisions_of(event), DECISIONS_SHOWN),
+        commands=newest(mission.commands, commands_of(event), COMMANDS_KEPT),
     )
     # The answer to an earlier dispatch, come late, says nothing about the one that runs now.
     if number < mission.dispatches:
@@ -187,7 +192,20 @@ def _blocked_from_outside(mission: MissionState, event: Event) -> MissionState:
 
 
 def _complete(mission: MissionState, event: Event, number: int) -> MissionState:
-    return replace(mission, closed=True, blockers=())
+    return replace(mission, closed=True, blockers=(), completed=event.at)
+
+
+def _handoff(mission: MissionState, event: Event, number: int) -> MissionState:
+    by, path, sha256 = (event.detail.get(key) for key in ("by", "path", "sha256"))
+    if by not in set(Author) or not isinstance(sha256, str):
+        return mission
+    return kept(mission, sha256, rank(Author(by), local=str(path).startswith("memory/")))
+
+
+def kept(mission: MissionState, sha256: str, rank: int) -> MissionState:
+    """The mission with this handoff, unless one that counts more stands already. Among equals the later."""
+    counts = mission.handoff is None or rank >= mission.handoff.rank
+    return replace(mission, handoff=Kept(sha256, rank)) if counts else mission
 
 
 def _resume(mission: MissionState, event: Event, number: int) -> MissionState:
@@ -209,6 +227,7 @@ _STEPS: dict[EventType, Callable[[MissionState, Event, int], MissionState]] = {
     EventType.CHECKPOINT: _checkpoint,
     EventType.BLOCKED: _checkpoint,
     EventType.COMPLETE: _complete,
+    EventType.HANDOFF_WRITTEN: _handoff,
     EventType.RESUME: _resume,
     EventType.NOTE: _note,
 }
@@ -252,6 +271,11 @@ def next_action_of(event: Event) -> str | None:
 def files_of(event: Event) -> tuple[str, ...]:
     """The paths that a checkpoint names, one each, without list marks."""
     return _items(event.detail.get("filesChanged"), split=True)
+
+
+def commands_of(event: Event) -> tuple[str, ...]:
+    """The commands that a checkpoint names, one each, without list marks."""
+    return _items(event.detail.get("commandsRun"), split=False)
 
 
 def decisions_of(event: Event) -> tuple[str, ...]:

@@ -42,7 +42,15 @@ class Author(StrEnum):
     DAEMON = "daemon"
 
 
-RANK = {Author.WORKER: 3, Author.CONTROL_PLANE: 2, Author.DAEMON: 1}
+_RANKS = {Author.WORKER: 4, Author.CONTROL_PLANE: 2, Author.DAEMON: 1}
+OWN = 3
+"""From this rank on a handoff is the worker's own."""
+
+
+def rank(author: Author, local: bool) -> int:
+    """How much a handoff counts in its mission: the worker's own, the control plane's, ours. The worker's own in
+    the shared folder counts less than one in its own."""
+    return OWN if author is Author.WORKER and not local else _RANKS[author]
 
 
 class Handoff(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,7 +144,7 @@ def render_handoff(worker: WorkerId, mission: MissionState, at: int) -> str:
         "Completed": _bullets(done),
         "In progress": _bullets(open_[-1:]),
         "Files touched": _bullets(sorted(mission.files)),
-        "Commands run": "- see events.jsonl",
+        "Commands run": _bullets(mission.commands),
         "Blockers": _bullets(mission.blockers),
         "Next exact action": one_line(mission.next_action or "") or "Not known: see the last checkpoint.",
         "Resume prompt": (

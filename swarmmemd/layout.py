@@ -14,6 +14,7 @@ MEMORY = "memory"
 RUNTIME = "runtime.json"
 SUMMARY = "SUMMARY.md"
 EVENTS = "events.jsonl"
+HANDOFF = "handoff.md"
 JOURNAL = "journal.db"
 LOCK = "lock"
 STATUS = "status.json"
@@ -55,6 +56,36 @@ def events(mission: MissionId) -> Place:
 def episode(day: str) -> Place:
     """Below the worker's profile: what happened on one UTC day, `YYYY-MM-DD`."""
     return Place((MEMORY, "episodes"), f"{day}.md")
+
+
+def handoff(mission: MissionId) -> Place:
+    """Below the worker's profile: the mission's handoff."""
+    return Place((MEMORY, "handoffs"), f"{mission}.md")
+
+
+def mission_handoff(mission: MissionId) -> Place:
+    """Below the worker's profile: the same, among the mission's files."""
+    return Place((MEMORY, "missions", mission), HANDOFF)
+
+
+def identity_file(name: str) -> Place:
+    """Below the worker's profile: IDENTITY.md, SOUL.md or MEMORY.md."""
+    return Place((MEMORY,), name)
+
+
+def shared_handoff(worker: WorkerId) -> Place:
+    """Below the shared root: the worker's latest handoff."""
+    return Place(("handoffs", "swarm"), f"{worker}-latest.md")
+
+
+def archived(mission: MissionId, worker: WorkerId, name: str) -> Place:
+    """Below the shared root: one file of a worker in the archive of a completed mission."""
+    return Place(("swarm", "missions", mission, worker), name)
+
+
+def manifest(mission: MissionId) -> Place:
+    """Below the shared root: what the archive of a mission holds."""
+    return Place(("swarm", "missions", mission), "manifest.json")
 
 
 def profile(profiles_root: Path, worker: WorkerId) -> Path:

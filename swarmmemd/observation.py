@@ -114,9 +114,22 @@ class RosterWorker(msgspec.Struct, frozen=True, kw_only=True):
 Roster = Mapping[WorkerId, RosterWorker]
 
 
+class HandoffFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A handoff file that changed and stands still. `path` is below the profile, or below the shared root where
+    it is not `local`; `written` is its mtime in ms."""
+
+    path: str
+    local: bool
+    data: bytes
+    sha256: str
+    written: int
+
+
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """All that one look shows of one worker. `at` is when the look was, ms: no event is later than that."""
 
     at: int
     runtime: Runtime | Unreadable | Absent | None = None
     ledger: Ledger | None = None
+    handoffs: tuple[HandoffFile, ...] = ()
+    """Only those whose text is not known yet."""

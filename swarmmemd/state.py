@@ -46,6 +46,13 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     said: tuple[str, ...] = ()
 
 
+class Kept(msgspec.Struct, frozen=True):
+    """The handoff of a mission that counts: which text, and how much it counts (`handoff.rank`)."""
+
+    sha256: str
+    rank: int
+
+
 class MissionState(msgspec.Struct, frozen=True, kw_only=True):
     """One mission of one worker: what `SUMMARY.md` shows, and what decides the next event."""
 
@@ -65,6 +72,10 @@ class MissionState(msgspec.Struct, frozen=True, kw_only=True):
     checkpoint_count: int = 0
     blockers: tuple[str, ...] = ()
     next_action: str | None = None
+    commands: tuple[str, ...] = ()
+    handoff: Kept | None = None
+    completed: int = 0
+    """`at` of the newest `complete`; 0 for none."""
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +101,8 @@ class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
     worker: WorkerId
     dispatches: tuple[Dispatch, ...] = ()
     missions: Mapping[MissionId, MissionState] = {}
+    handed_off: MissionId | None = None
+    """The mission of the newest handoff: what the shared copy shows."""
     look: Look = Look()
 
     @property

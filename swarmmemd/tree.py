@@ -17,8 +17,10 @@ from swarmmemd.durable import Directory, private_directory, sweep_temporaries
 from swarmmemd.errors import DeniedError, StorageError
 from swarmmemd.instance import Holder, Instance
 from swarmmemd.journal import Journal
+from swarmmemd.memory.shared import SharedMemory
 from swarmmemd.memory.worker import Memory
 from swarmmemd.model import Unreadable, WorkerId, iso
+from swarmmemd.redact import Redactor
 from swarmmemd.sources.profiles import Profiles, list_profiles
 from swarmmemd.turn import Clock, Report, Turns
 
@@ -49,8 +51,17 @@ class Tree:
         self.config = config
         self.state = state
         self.journal = journal
-        self.memory = Memory(config.profiles_root, journal, config.coexist.settle_ms / 1000)
-        self.turns = Turns(config.profiles_root, config.workspace_root, journal, self.memory, clock)
+        redactor = Redactor(config.redact.patterns, config.redact.allow)
+        local = redactor if config.redact.local else None
+        self.memory = Memory(config.profiles_root, journal, config.coexist.settle_ms / 1000, local)
+        self.shared = SharedMemory(
+            config.shared_root,
+            config.profiles_root,
+            journal,
+            redactor,
+            claim=lambda: instance.take_root(config.shared_root),
+        )
+        self.turns = Turns(config, journal, self.memory, self.shared, clock)
         self._clock = clock
         self._instance = instance
         self._locked = locked

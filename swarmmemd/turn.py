@@ -4,24 +4,28 @@ The clocks and the sources are passed in. Whatever goes wrong outside is a value
 turn raises only `JournalError`. docs/architecture.md, "One turn".
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from swarmmemd import layout
-from swarmmemd.derive import derive
+from swarmmemd.config import Config
+from swarmmemd.derive import Version, derive
 from swarmmemd.errors import StorageError
-from swarmmemd.journal import Change, Journal, Recorded, Rendered
+from swarmmemd.handoff import sha256
+from swarmmemd.journal import Change, Journal, KeptHandoff, Recorded, Rendered
 from swarmmemd.memory.obstacles import Obstacle
 from swarmmemd.memory.readback import read_back
+from swarmmemd.memory.shared import SharedMemory
 from swarmmemd.memory.summaries import rendered_by
 from swarmmemd.memory.worker import Memory
 from swarmmemd.model import Absent, Event, MissionId, WorkerId
-from swarmmemd.observation import Ledger, Observation, Roster, Runtime
+from swarmmemd.observation import HandoffFile, Ledger, Observation, Roster, RosterWorker, Runtime
 from swarmmemd.remember import remember
 from swarmmemd.seam import seam
 from swarmmemd.sources.file import FileSource
+from swarmmemd.sources.handoffs import HandoffSource
 from swarmmemd.sources.ledger import parse_ledger
 from swarmmemd.sources.roster import parse_roster
 from swarmmemd.sources.runtime import parse_runtime
@@ -47,60 +51,89 @@ class Report(msgspec.Struct, kw_only=True):
     skipped_ids: dict[WorkerId, tuple[str, ...]] = {}
 
 
-class Tracked:
-    """One worker that is watched: its source, and its state as recorded."""
+class Backoff:
+    """What stands in the way of one target, and when it is worth another try."""
 
-    def __init__(self, id: WorkerId, runtime: FileSource[Runtime]) -> None:
-        self.id = id
-        self.runtime = runtime
-        self.state: WorkerState | None = None
-        self.ledger: Ledger | None = None
-        self.bad_ids: tuple[str, ...] = ()
-        self.unshown: dict[MissionId, tuple[bytes, ...]] = {}
+    def __init__(self) -> None:
         self.obstacles: list[Obstacle] = []
-        self.apply_after = 0.0
+        self.after = 0.0
         self._failures = 0
 
-    def forget(self) -> None:
-        """What was looked at is not recorded: the next turn looks again."""
-        self.runtime.forget()
-        self.ledger = None
-
-    def put_off(self, obstacles: list[Obstacle], now: float) -> None:
-        """When applying is worth another try: soon where another writer is at it, else after a wait that
-        doubles up to a minute."""
+    def note(self, obstacles: list[Obstacle], now: float) -> None:
+        """Soon again where another writer is at it, else after a wait that doubles up to a minute."""
         self.obstacles = obstacles
         if not obstacles:
-            self.apply_after, self._failures = 0.0, 0
+            self.after, self._failures = 0.0, 0
             return
         soon = all(obstacle.expected for obstacle in obstacles)
         self._failures = 0 if soon else self._failures + 1
         wait = min(obstacle.retry for obstacle in obstacles)
-        self.apply_after = now + (wait if soon else min(wait * 2.0 ** (self._failures - 1), _LONGEST_WAIT))
+        self.after = now + (wait if soon else min(wait * 2.0 ** (self._failures - 1), _LONGEST_WAIT))
+
+
+class Tracked:
+    """One worker that is watched: its sources, and its state as recorded."""
+
+    def __init__(self, id: WorkerId, runtime: FileSource[Runtime], handoffs: HandoffSource) -> None:
+        self.id = id
+        self.runtime = runtime
+        self.handoffs = handoffs
+        self.state: WorkerState | None = None
+        self.ledger: Ledger | None = None
+        self.bad_ids: tuple[str, ...] = ()
+        self.unshown: dict[MissionId, tuple[bytes, ...]] = {}
+        self.introduced: RosterWorker | None = None
+        self.refused: dict[str, str] = {}
+        self.memory = Backoff()
+        self.shared = Backoff()
+
+    @property
+    def due(self) -> float | None:
+        """When a source or a file that waits has to be looked at again, monotonic; None for no need."""
+        times = [self.runtime.due, self.handoffs.due]
+        times += [target.after for target in (self.memory, self.shared) if target.obstacles]
+        return min((time for time in times if time is not None), default=None)
+
+    def changed(self) -> bool:
+        """Whether a stat shows what the last look did not: for the sweep."""
+        return self.runtime.changed() or self.handoffs.changed()
+
+    def forget(self) -> None:
+        """What was looked at is not recorded: the next turn looks again."""
+        self.runtime.forget()
+        self.handoffs.forget()
+        self.ledger = None
 
 
 class Turns:
     """Runs turns over the workers that it was given."""
 
     def __init__(
-        self, profiles_root: Path, workspace_root: Path, journal: Journal, memory: Memory, clock: Clock
+        self, config: Config, journal: Journal, memory: Memory, shared: SharedMemory, clock: Clock
     ) -> None:
-        self._profiles_root = profiles_root
+        self._profiles_root, self._shared_root = config.profiles_root, config.shared_root
+        self._shared = shared
         self._journal = journal
         self._memory = memory
         self._clock = clock
         self.workers: dict[WorkerId, Tracked] = {}
-        self.ledger: FileSource[Ledger] = FileSource("ledger", layout.ledger(workspace_root), parse_ledger)
-        self.roster: FileSource[Roster] = FileSource("roster", layout.roster(workspace_root), parse_roster)
+        self.ledger: FileSource[Ledger] = FileSource(
+            "ledger", layout.ledger(config.workspace_root), parse_ledger
+        )
+        self.roster: FileSource[Roster] = FileSource(
+            "roster", layout.roster(config.workspace_root), parse_roster
+        )
 
     def track(self, worker: WorkerId) -> Tracked:
         """Begins to watch a worker; twice is once."""
         if worker not in self.workers:
-            self.workers[worker] = Tracked(worker, self._runtime_of(worker))
+            self.workers[worker] = self._tracked(worker)
         return self.workers[worker]
 
-    def _runtime_of(self, worker: WorkerId) -> FileSource[Runtime]:
-        return FileSource("runtime.json", layout.runtime(self._profiles_root, worker), parse_runtime)
+    def _tracked(self, worker: WorkerId) -> Tracked:
+        runtime = FileSource("runtime.json", layout.runtime(self._profiles_root, worker), parse_runtime)
+        profile = layout.profile(self._profiles_root, worker)
+        return Tracked(worker, runtime, HandoffSource(profile, self._shared_root, worker))
 
     def retire(self, worker: WorkerId) -> None:
         """Stops to watch a worker. Its memory stays."""
@@ -146,10 +179,23 @@ class Turns:
             if view.bad_ids and view.bad_ids != one.bad_ids:
                 report.skipped_ids[one.id] = view.bad_ids
             one.bad_ids = view.bad_ids
-        elif not self._ledger_is_news(one):
-            return None
         shown = view if isinstance(view, Runtime) else None
-        return Observation(at=int(self._clock.wall() * 1000), runtime=shown, ledger=self.ledger.value)
+        # Handoffs and the ledger tell of a worker only once it was met.
+        handoffs = self._new_handoffs(one) if shown is not None or self._state(one) is not None else ()
+        if shown is None and not handoffs and not self._ledger_is_news(one):
+            return None
+        at = int(self._clock.wall() * 1000)
+        return Observation(at=at, runtime=shown, ledger=self.ledger.value, handoffs=handoffs)
+
+    def _new_handoffs(self, one: Tracked) -> tuple[HandoffFile, ...]:
+        """The files whose text is no version that is known, nor the redacted form of one."""
+        new: dict[str, HandoffFile] = {}
+        safe: set[str] = set()
+        for file in one.handoffs.look(self._clock.monotonic(), self._clock.wall()):
+            if file.sha256 not in safe and not self._journal.knows_handoff(one.id, file.sha256):
+                new.setdefault(file.sha256, file)
+                safe.add(sha256(self._shared.safe(file.data)))
+        return tuple(new.values())
 
     def _ledger_is_news(self, one: Tracked) -> bool:
         """A ledger alone tells of a worker only once the worker was met, or is named by the roster."""
@@ -163,7 +209,30 @@ class Turns:
         before = self._state(one)
         found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows)
         one.ledger = seen.ledger
-        return Change(before=before, after=found.state, events=found.events, rendered=_rendered(found.events))
+        self._note_refused(one, found.refused)
+        return Change(
+            before=before,
+            after=found.state,
+            events=found.events,
+            rendered=_rendered(found.events),
+            handoffs=tuple(self._kept(version) for version in found.versions),
+        )
+
+    def _kept(self, version: Version) -> KeptHandoff:
+        return KeptHandoff(
+            mission=version.mission,
+            sha256=version.sha256,
+            redacted=sha256(self._shared.safe(version.text)),
+            author=version.author,
+            path=version.path,
+            at=version.at,
+            text=version.text,
+        )
+
+    def _note_refused(self, one: Tracked, refused: Mapping[str, str]) -> None:
+        for path in one.handoffs.fresh:
+            one.refused.pop(path, None)
+        one.refused.update(refused)
 
     def _state(self, one: Tracked) -> WorkerState | None:
         """The worker's state; of a worker that the journal does not know, what its memory files tell."""
@@ -190,7 +259,9 @@ class Turns:
     # 3 record
 
     def _record(self, found: list[tuple[Tracked, Change]], report: Report) -> None:
-        changes = [change for _, change in found if change.after != change.before or change.events]
+        changes = [
+            change for _, change in found if change.after != change.before or change.events or change.handoffs
+        ]
         if changes:
             report.recorded += self._journal.record(changes)
         for one, change in found:
@@ -202,27 +273,43 @@ class Turns:
         """Finishes what was recorded and not applied when the daemon ended."""
         report = Report()
         for worker in self._journal.workers_waiting():
-            one = self.workers.get(worker) or Tracked(worker, self._runtime_of(worker))
+            one = self.workers.get(worker) or self._tracked(worker)
             one.state = self._journal.load(worker)
             self._apply(one, report)
         return report
 
     def _apply(self, one: Tracked, report: Report) -> None:
-        if one.state is None or self._clock.monotonic() < one.apply_after:
+        if one.state is None:
             return
+        now = self._clock.monotonic()
         try:
-            obstacles = self._memory.apply(one.state, self._clock.monotonic())
-            for mission, others in one.unshown.items():
-                obstacles += self._memory.reshow(one.state, mission, self._clock.monotonic(), others)
+            if now >= one.memory.after:
+                one.memory.note(self._apply_own(one, one.state, now), now)
         except FileNotFoundError:
             # The profile is gone. It is never made again; what was to be written there waits, out of the way.
             self._journal.settle(unplaced=[record.seq for record in self._journal.waiting(one.id)])
             return
+        if now >= one.shared.after and not one.memory.obstacles:
+            try:
+                one.shared.note(self._shared.apply(one.state), now)
+            except StorageError as error:
+                report.failure = report.failure or error
+        obstacles = one.memory.obstacles + one.shared.obstacles
         if obstacles:
             report.obstacles[one.id] = obstacles
-        else:
+
+    def _apply_own(self, one: Tracked, state: WorkerState, now: float) -> list[Obstacle]:
+        obstacles = self._memory.apply(state, now)
+        entry = self.roster.value.get(one.id) if self.roster.value is not None else None
+        if entry is not None and entry != one.introduced:
+            found = self._memory.introduce(entry)
+            obstacles += found
+            one.introduced = None if found else entry
+        for mission, others in one.unshown.items():
+            obstacles += self._memory.reshow(state, mission, now, others)
+        if not obstacles:
             one.unshown.clear()
-        one.put_off(obstacles, self._clock.monotonic())
+        return obstacles
 
 
 def _rendered(events: Iterable[Event]) -> tuple[Rendered, ...]:

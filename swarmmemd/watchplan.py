@@ -6,7 +6,7 @@ Arm, then list: whoever arms a folder looks into it afterwards, since what came 
 from pathlib import Path
 
 from swarmmemd.config import Config
-from swarmmemd.layout import INBOX, RUNTIME, ledger, roster
+from swarmmemd.layout import INBOX, MEMORY, RUNTIME, ledger, roster
 from swarmmemd.model import WorkerId, worker_id
 from swarmmemd.schedule import Wake
 from swarmmemd.watch import Armed, Watcher, WatchHealth
@@ -15,6 +15,7 @@ PROFILES, LEDGER, REQUESTS, EVERYTHING = "profiles", "ledger", "requests", "ever
 """Words left for the loop: list the profiles, read ledger and roster, answer requests, sweep all."""
 
 _WORKER = "worker:"
+_HANDOFFS = "handoffs:"
 
 
 class WatchPlan:
@@ -27,6 +28,7 @@ class WatchPlan:
         self.last_loss = ""
         self._watcher = Watcher(self._hint, self._lost)
         self._workers: set[WorkerId] = set()
+        self._followed: dict[WorkerId, Path] = {}
 
     def start(self) -> None:
         """Starts watching the roots. What cannot be watched is polled."""
@@ -48,6 +50,23 @@ class WatchPlan:
         if worker in self._workers:
             self._workers.discard(worker)
             self._watcher.disarm(_WORKER + worker)
+        if self._followed.pop(worker, None):
+            self._watcher.disarm(_HANDOFFS + worker)
+
+    def follow_handoffs(self, worker: WorkerId, at_work: bool) -> None:
+        """Watches the worker's handoffs while it has work: their folder, or the one above until it is there.
+        Those of the others are swept: a watch is a thread."""
+        memory = self._config.profiles_root / worker / MEMORY
+        folder = next((one for one in (memory / "handoffs", memory) if at_work and one.is_dir()), None)
+        if folder == self._followed.get(worker):
+            return
+        if folder is None:
+            del self._followed[worker]
+            self._watcher.disarm(_HANDOFFS + worker)
+            return
+        self._followed[worker] = folder
+        self._watcher.arm(_HANDOFFS + worker, folder)
+        self._wake.worker(worker)
 
     @property
     def armed(self) -> frozenset[WorkerId]:
@@ -74,6 +93,7 @@ class WatchPlan:
             "workspace": config.workspace_root,
             "ledger": ledger(config.workspace_root).parent,
             "inbox": config.state_dir / INBOX,
+            "shared": config.shared_root / "handoffs" / "swarm",
         }
 
     def _lost(self, reason: str) -> None:
@@ -84,8 +104,12 @@ class WatchPlan:
     def _hint(self, key: str, name: str) -> None:
         """Called from the watching threads: marks, no more. Unknown names are dropped here."""
         if key.startswith(_WORKER):
-            if name in (RUNTIME, ""):
+            if name in (RUNTIME, MEMORY, ""):
                 self._wake.worker(WorkerId(key.removeprefix(_WORKER)))
+        elif key.startswith(_HANDOFFS):
+            self._wake.worker(WorkerId(key.removeprefix(_HANDOFFS)))
+        elif key == "shared":
+            self._shared_hint(name)
         elif key == "inbox":
             self._wake.word(REQUESTS)
         elif key in ("profiles", "profiles-parent"):
@@ -98,6 +122,13 @@ class WatchPlan:
             roster(self._config.workspace_root).name,
         ):
             self._wake.word(LEDGER)
+
+    def _shared_hint(self, name: str) -> None:
+        worker = worker_id(name.removesuffix("-latest.md"))
+        if worker in self._workers and worker is not None:
+            self._wake.worker(worker)
+        elif name in ("handoffs", "swarm", *self._config.shared_root.parts):
+            self._wake.word(LEDGER)  # the folder above is watched until this one is there: arm again
 
 
 def _nearest(folder: Path) -> Path:

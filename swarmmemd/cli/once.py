@@ -59,8 +59,7 @@ def _turn(config: "Config", clock: "Clock") -> int:
         while True:
             report = tree.everything()
             events += len(report.recorded)
-            waits = [one.runtime.due for one in tree.turns.workers.values() if one.runtime.due is not None]
-            waits += [one.apply_after for one in tree.turns.workers.values() if one.obstacles]
+            waits = [one.due for one in tree.turns.workers.values() if one.due is not None]
             if report.failure is not None:
                 raise report.failure
             if not waits or min(waits) > end:
@@ -72,7 +71,11 @@ def _turn(config: "Config", clock: "Clock") -> int:
                 for one in tree.turns.workers.values()
                 if one.runtime.trouble
             ),
-            *(f"{one.id}/{o.path}: {o.reason}" for one in tree.turns.workers.values() for o in one.obstacles),
+            *(
+                f"{one.id}/{o.path}: {o.reason}"
+                for one in tree.turns.workers.values()
+                for o in one.memory.obstacles + one.shared.obstacles
+            ),
         ]
         for problem in problems:
             click.echo(problem, err=True)

@@ -4,16 +4,19 @@ A new kind of event is found in one of the modules here and folded in `swarmmemd
 docs/architecture.md, "One turn"; docs/contracts.md, "Events".
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
-from swarmmemd.derive.draft import Draft, Known
+from swarmmemd.derive.draft import Draft, Known, Version
+from swarmmemd.derive.handoffs import look_at_handoffs, render_missing
 from swarmmemd.derive.ledger import close_missions, open_missions
 from swarmmemd.derive.runtime import look_at_runtime
 from swarmmemd.model import Event
 from swarmmemd.observation import Observation, Runtime
 from swarmmemd.state import WorkerState
 
-__all__ = ["Derived", "Known", "derive"]
+__all__ = ["Derived", "Known", "Version", "derive"]
 
 
 class Derived(msgspec.Struct, frozen=True):
@@ -21,6 +24,10 @@ class Derived(msgspec.Struct, frozen=True):
 
     state: WorkerState
     events: tuple[Event, ...]
+    versions: tuple[Version, ...] = ()
+    """New versions of handoffs."""
+    refused: Mapping[str, str] = {}
+    """Handoff files that cannot be used, and why."""
 
 
 def derive(state: WorkerState, seen: Observation, known: Known) -> Derived:
@@ -34,4 +41,6 @@ def derive(state: WorkerState, seen: Observation, known: Known) -> Derived:
     if isinstance(seen.runtime, Runtime):
         look_at_runtime(draft, seen.runtime)
     close_missions(draft)
-    return Derived(draft.state, tuple(draft.events))
+    look_at_handoffs(draft)
+    render_missing(draft)
+    return Derived(draft.state, tuple(draft.events), tuple(draft.versions), draft.refused)

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from swarmmemd.fold import fold, number_of
+from swarmmemd.handoff import Author
 from swarmmemd.identity import event_id
 from swarmmemd.model import AssignmentId, Event, EventId, EventType, MissionId
 from swarmmemd.observation import Observation
@@ -14,6 +17,17 @@ Known = Callable[[EventId], bool]
 Words = tuple[str | None, ...]
 
 
+class Version(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of a handoff: what the journal keeps of it. `at` is when it was written, ms."""
+
+    mission: MissionId | None
+    sha256: str
+    author: Author
+    path: str
+    at: int
+    text: bytes
+
+
 class Draft:
     """The state so far, and the events found so far. Lives for one call of `derive`."""
 
@@ -21,6 +35,8 @@ class Draft:
         self.state = state
         self.seen = seen
         self.events: list[Event] = []
+        self.versions: list[Version] = []
+        self.refused: dict[str, str] = {}
         self._known = known
         self._new: set[EventId] = set()
 

@@ -1,8 +1,11 @@
 """What goes into the journal and comes out of it."""
 
+from typing import Any
+
 import msgspec
 
 from swarmmemd.durable import Mark
+from swarmmemd.handoff import Author
 from swarmmemd.model import Event, MissionId, WorkerId
 from swarmmemd.record import decode
 from swarmmemd.state import WorkerState
@@ -23,6 +26,20 @@ class Rendered(msgspec.Struct, frozen=True):
     line: str
 
 
+class KeptHandoff(msgspec.Struct, frozen=True, kw_only=True):
+    """A version of a handoff in the journal. `redacted` is the sha256 of its redacted form; `placed` counts how
+    often it was put into the shared folder."""
+
+    mission: MissionId | None
+    sha256: str
+    redacted: str
+    author: Author
+    path: str
+    at: int
+    text: bytes
+    placed: int = 0
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What one turn found out about one worker: events, and the state with them.
 
@@ -33,6 +50,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     after: WorkerState
     events: tuple[Event, ...] = ()
     rendered: tuple[Rendered, ...] = ()
+    handoffs: tuple[KeptHandoff, ...] = ()
     applied: bool = False
 
 
@@ -50,3 +68,21 @@ def recorded(seq: int, line: bytes, worker: WorkerId) -> Recorded:
     event = decode(line.rstrip(b"\n"), worker)
     assert isinstance(event, Event), "the journal holds lines of our own only"
     return Recorded(seq, event)
+
+
+HANDOFF_COLUMNS = "mission, sha256, redacted, author, path, at, text, placed"
+
+
+def kept_handoff(row: tuple[Any, ...]) -> KeptHandoff:
+    """The version in a row of `HANDOFF_COLUMNS`."""
+    mission, sha256, redacted, author, path, at, text, placed = row
+    return KeptHandoff(
+        mission=MissionId(mission) if mission else None,
+        sha256=sha256,
+        redacted=redacted,
+        author=Author(author),
+        path=path,
+        at=at,
+        text=bytes(text),
+        placed=placed,
+    )

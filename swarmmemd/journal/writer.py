@@ -16,7 +16,15 @@ from msgspec.structs import replace
 from swarmmemd.durable import Mark
 from swarmmemd.errors import StorageError
 from swarmmemd.journal.schema import PRAGMAS, check_file, check_schema, explained
-from swarmmemd.journal.values import Change, FileMark, Recorded, recorded
+from swarmmemd.journal.values import (
+    HANDOFF_COLUMNS,
+    Change,
+    FileMark,
+    KeptHandoff,
+    Recorded,
+    kept_handoff,
+    recorded,
+)
 from swarmmemd.model import EventId, MissionId, WorkerId
 from swarmmemd.record import encode
 from swarmmemd.seam import seam
@@ -37,6 +45,7 @@ class Journal:
         self._applied: dict[int, int] = {}
         self._marks: dict[tuple[WorkerId, str], FileMark] = {}
         self._shown: set[tuple[WorkerId, MissionId]] = set()
+        self._archived: set[tuple[WorkerId, MissionId]] = set()
 
     @classmethod
     def open(cls, path: Path) -> "Journal":
@@ -118,6 +127,29 @@ class Journal:
         sql = "SELECT count(*) FROM rendered WHERE worker = ? AND mission = ? AND section = ?"
         return int(self._db.execute(sql, (worker, mission, section)).fetchone()[0])
 
+    def knows_handoff(self, worker: WorkerId, sha256: str) -> bool:
+        """Whether a handoff of this digest is a version that is kept, or the redacted form of one."""
+        sql = "SELECT 1 FROM handoff WHERE worker = ? AND (sha256 = ? OR redacted = ?)"
+        return self._db.execute(sql, (worker, sha256, sha256)).fetchone() is not None
+
+    def handoff(self, worker: WorkerId, sha256: str) -> KeptHandoff | None:
+        """The version of this digest."""
+        sql = f"SELECT {HANDOFF_COLUMNS} FROM handoff WHERE worker = ? AND sha256 = ?"
+        row = self._db.execute(sql, (worker, sha256)).fetchone()
+        return kept_handoff(row) if row else None
+
+    def not_archived(self, worker: WorkerId) -> list[MissionId]:
+        """The worker's completed missions whose archive does not show their state yet."""
+        sql = "SELECT mission FROM mission WHERE worker = ? AND archived = 0"
+        found = [MissionId(mission) for (mission,) in self._db.execute(sql, (worker,))]
+        return [mission for mission in found if (worker, mission) not in self._archived]
+
+    def sharing(self, mission: MissionId) -> list[tuple[WorkerId, MissionState]]:
+        """Every worker that has the mission, with its state of it."""
+        sql = "SELECT worker, state FROM mission WHERE mission = ? ORDER BY worker"
+        rows = self._db.execute(sql, (mission,)).fetchall()
+        return [(WorkerId(worker), _mission_decoder.decode(state)) for worker, state in rows]
+
     # Writing
 
     def record(self, changes: Iterable[Change]) -> list[Recorded]:
@@ -132,6 +164,7 @@ class Journal:
                 self._state(change)
                 rows = ((change.after.worker, r.mission, r.section, _digest(r.line)) for r in change.rendered)
                 self._db.executemany("INSERT OR IGNORE INTO rendered VALUES (?, ?, ?, ?)", rows)
+                self._handoffs(change)
         return new
 
     def settle(
@@ -139,6 +172,7 @@ class Journal:
         applied: Iterable[int] = (),
         marks: Iterable[FileMark] = (),
         shown: Iterable[tuple[WorkerId, MissionId]] = (),
+        archived: Iterable[tuple[WorkerId, MissionId]] = (),
         unplaced: Iterable[int] = (),
     ) -> None:
         """Notes what was applied. It is committed with the next record, or by `flush`: until then a crash
@@ -147,10 +181,18 @@ class Journal:
         self._applied.update(dict.fromkeys(unplaced, UNPLACED))
         self._marks.update({(mark.worker, mark.path): mark for mark in marks})
         self._shown.update(shown)
+        self._archived.update(archived)
+
+    def place(self, worker: WorkerId, sha256: str) -> None:
+        """Counts, durably, that this version is put into the shared folder: before it is, so that a crash can
+        never make it be restored once more than it may."""
+        with self._transaction():
+            sql = "UPDATE handoff SET placed = placed + 1 WHERE worker = ? AND sha256 = ?"
+            self._db.execute(sql, (worker, sha256))
 
     def flush(self) -> None:
         """Commits what was settled, if anything was."""
-        if self._applied or self._marks or self._shown:
+        if self._applied or self._marks or self._shown or self._archived:
             with self._transaction():
                 pass
 
@@ -177,7 +219,7 @@ class Journal:
             raise StorageError(
                 f"{self.path}: {error.strerror}", "Free some space or mend the disk."
             ) from error
-        self._applied, self._marks, self._shown = {}, {}, set()
+        self._applied, self._marks, self._shown, self._archived = {}, {}, set(), set()
 
     def _settled(self) -> None:
         self._db.executemany(
@@ -189,6 +231,9 @@ class Journal:
         self._db.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?)", files)
         self._db.executemany(
             "UPDATE mission SET shown = 1 WHERE worker = ? AND mission = ?", list(self._shown)
+        )
+        self._db.executemany(
+            "UPDATE mission SET archived = 1 WHERE worker = ? AND mission = ?", list(self._archived)
         )
 
     def _events(self, change: Change) -> list[Recorded]:
@@ -203,6 +248,12 @@ class Journal:
                 new.append(recorded(cursor.lastrowid, line, event.worker))
         return new
 
+    def _handoffs(self, change: Change) -> None:
+        sql = f"INSERT OR IGNORE INTO handoff (worker, {HANDOFF_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)"
+        for kept in change.handoffs:
+            row = (kept.mission, kept.sha256, kept.redacted, kept.author.value, kept.path, kept.at, kept.text)
+            self._db.execute(sql, (change.after.worker, *row))
+
     def _state(self, change: Change) -> None:
         before, after = change.before, change.after
         bare = msgspec.json.encode(replace(after, missions={}))
@@ -211,9 +262,11 @@ class Journal:
         known = before.missions if before else {}
         for mission in after.missions.values():
             if known.get(mission.mission) is not mission:
-                self._shown.discard((after.worker, mission.mission))
-                row = (after.worker, mission.mission, msgspec.json.encode(mission))
-                self._db.execute("INSERT OR REPLACE INTO mission VALUES (?, ?, ?, 0)", row)
+                key = (after.worker, mission.mission)
+                self._shown.discard(key)
+                self._archived.discard(key)
+                row = (*key, msgspec.json.encode(mission), 0 if mission.completed else 1)
+                self._db.execute("INSERT OR REPLACE INTO mission VALUES (?, ?, ?, 0, ?)", row)
 
 
 def _digest(line: str) -> bytes:

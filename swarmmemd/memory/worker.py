@@ -1,6 +1,6 @@
 """One worker's memory files, brought up to date with the journal. Repeating it changes nothing.
 
-Order within one worker: episodes, then `SUMMARY.md`, then `events.jsonl`, so that who sees the line sees the
+Order within one worker: handoffs, episodes, then `SUMMARY.md`, then `events.jsonl`, so that who sees the line sees the
 rest. Each file is written once a turn. What stands in the way of one file stops only the events that belong
 into it. docs/architecture.md, "Apply".
 """
@@ -14,9 +14,13 @@ from swarmmemd import layout
 from swarmmemd.durable import Directory, Refused
 from swarmmemd.journal import Journal, Recorded
 from swarmmemd.memory.growing import GrowingFiles
+from swarmmemd.memory.handoffs import LocalHandoffs
+from swarmmemd.memory.identities import introduce
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness
 from swarmmemd.memory.summaries import Summaries
 from swarmmemd.model import MissionId, WorkerId, utc_day
+from swarmmemd.observation import RosterWorker
+from swarmmemd.redact import Redactor
 from swarmmemd.state import WorkerState
 
 _K = TypeVar("_K")
@@ -28,12 +32,15 @@ _FAILED_RETRY = 1.0
 class Memory:
     """The memory trees below one profiles root. `settle` is how long, in seconds, another writer may take."""
 
-    def __init__(self, profiles_root: Path, journal: Journal, settle: float) -> None:
+    def __init__(
+        self, profiles_root: Path, journal: Journal, settle: float, redactor: Redactor | None = None
+    ) -> None:
         stillness = Stillness()
         self._root = profiles_root
         self._journal = journal
         self.growing = GrowingFiles(journal, stillness, settle)
         self.summaries = Summaries(journal, stillness, settle)
+        self.handoffs = LocalHandoffs(journal, redactor)
 
     def settle_within(self, seconds: float) -> None:
         """Changes how long another writer may take."""
@@ -51,6 +58,13 @@ class Memory:
         with Directory.root(layout.profile(self._root, state.worker)) as profile:
             one = _Pass(self, profile, state, now)
             self._journal.settle(applied=one.run(waiting, missions))
+            return one.obstacles
+
+    def introduce(self, worker: RosterWorker) -> list[Obstacle]:
+        """Makes the worker's identity files where they are missing. Raises FileNotFoundError as `apply` does."""
+        with Directory.root(layout.profile(self._root, worker.id)) as profile:
+            one = _Pass(self, profile, WorkerState(worker=worker.id), 0.0)
+            one.attempt(partial(introduce, profile, worker))
             return one.obstacles
 
     def reshow(
@@ -99,16 +113,21 @@ class _Pass:
         applied = [r.seq for r in waiting if r.event.mission is None and r.seq not in stuck]
         for mission in dict.fromkeys((*by_mission, *missions)):
             records = by_mission.get(mission, [])
-            shown = self.show(mission)
+            shown = self._handoff(mission) and self.show(mission)
             if records and shown and not any(record.seq in stuck for record in records):
                 applied += self._events(mission, records)
         return applied
+
+    def _handoff(self, mission: MissionId) -> bool:
+        known = self._state.missions.get(mission)
+        show = self._memory.handoffs.show
+        return known is None or self.attempt(partial(show, self._profile, self._state.worker, known))
 
     def show(self, mission: MissionId, others: Sequence[bytes] = ()) -> bool:
         """Makes the mission's `SUMMARY.md` true. Says whether it is."""
         known = self._state.missions.get(mission)
         show = self._memory.summaries.show
-        return known is None or self._tried(
+        return known is None or self.attempt(
             partial(show, self._profile, self._state.worker, known, others, self._now)
         )
 
@@ -117,16 +136,16 @@ class _Pass:
         stuck: set[int] = set()
         write = partial(self._memory.growing.episode, self._profile, self._state.worker)
         for day, records in _grouped((utc_day(record.event.at), record) for record in waiting).items():
-            if not self._tried(partial(write, day, records, self._now)):
+            if not self.attempt(partial(write, day, records, self._now)):
                 stuck.update(record.seq for record in records)
         return stuck
 
     def _events(self, mission: MissionId, records: Sequence[Recorded]) -> list[int]:
         write = partial(self._memory.growing.events, self._profile, self._state.worker)
-        done = self._tried(partial(write, mission, records, self._now))
+        done = self.attempt(partial(write, mission, records, self._now))
         return [record.seq for record in records] if done else []
 
-    def _tried(self, step: Callable[[], None]) -> bool:
+    def attempt(self, step: Callable[[], None]) -> bool:
         """Whether the step succeeded; what stood in its way is kept."""
         try:
             step()

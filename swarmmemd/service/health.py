@@ -5,6 +5,7 @@ from typing import Any
 from swarmmemd.log import GRACE
 from swarmmemd.service.running import Running
 from swarmmemd.sources.file import FileSource
+from swarmmemd.turn import Backoff
 
 
 def judge(running: Running) -> None:
@@ -12,15 +13,22 @@ def judge(running: Running) -> None:
     now = running.now()
     for one in running.turns.workers.values():
         _source(running, f"{one.id}/runtime.json", one.runtime)
-        reasons = [
-            f"{obstacle.path}: {obstacle.reason}" for obstacle in one.obstacles if not obstacle.expected
-        ]
-        running.troubles.update(f"{one.id}/memory", "; ".join(reasons) or None, now)
+        _target(running, f"{one.id}/memory", one.memory)
+        _target(running, f"{one.id}/shared", one.shared)
+        reasons = [f"{path}: {why}" for path, why in sorted((one.refused | one.handoffs.troubles).items())]
+        running.troubles.update(f"{one.id}/handoffs", "; ".join(reasons) or None, now)
+        by = running.tree.shared.overwritten.get(one.id)
+        running.troubles.update(f"{one.id}/shared handoff", f"overwritten by {by}" if by else None, now)
     _source(running, "ledger", running.turns.ledger)
     _source(running, "roster", running.turns.roster)
     health = running.plan.check()
     running.troubles.update("watching", health.reason or None, now)
     running.troubles.update("watcher", None if health.alive else "a thread died", now)
+
+
+def _target(running: Running, key: str, target: Backoff) -> None:
+    found = [f"{obstacle.path}: {obstacle.reason}" for obstacle in target.obstacles if not obstacle.expected]
+    running.troubles.update(key, "; ".join(found) or None, running.now())
 
 
 def _source(running: Running, key: str, source: FileSource[Any]) -> None:

@@ -145,10 +145,10 @@ class Daemon:
         """When the workers have to be looked at again without a hint: a source or a file that waits."""
         for worker in workers:
             one = self._running.turns.workers.get(worker)
-            if one is not None and one.runtime.due is not None:
-                self._running.schedule.at(worker, one.runtime.due)
-            if one is not None and one.obstacles:
-                self._running.schedule.at(worker, one.apply_after)
+            if one is not None and one.due is not None:
+                self._running.schedule.at(worker, one.due)
+            if one is not None and one.state is not None:
+                self._running.plan.follow_handoffs(worker, one.state.current is not None)
 
     def _requests(self) -> None:
         """Carries out what other processes ask for, and takes the request away."""

@@ -60,6 +60,6 @@ class Members:
         running = self._running
         running.turns.retire(worker)
         running.schedule.drop(worker)
-        for part in ("runtime.json", "memory"):
+        for part in ("runtime.json", "memory", "shared", "handoffs", "shared handoff"):
             running.troubles.update(f"{worker}/{part}", None, now)
         running.log.info("worker retired, its memory stays", worker=worker)

@@ -34,6 +34,7 @@ def write_status(running: Running, final: bool) -> None:
             "state": str(tree.config.state_dir),
         },
         "workers": [_worker(one, figures) for _, one in sorted(tree.turns.workers.items())],
+        "redacted": dict(sorted(tree.shared.counts.items())),
         "troubles": running.troubles.all(running.now()),
         "watching": {**msgspec.to_builtins(health), "losses": plan.losses, "last_loss": plan.last_loss},
         "turns": {
@@ -66,5 +67,7 @@ def _worker(one: Tracked, figures: Figures) -> dict[str, Any]:
         "sources": [
             {"name": "runtime.json", "trouble": one.runtime.trouble.reason if one.runtime.trouble else None}
         ],
-        "obstacles": [f"{obstacle.path}: {obstacle.reason}" for obstacle in one.obstacles],
+        "obstacles": [
+            f"{obstacle.path}: {obstacle.reason}" for obstacle in one.memory.obstacles + one.shared.obstacles
+        ],
     }

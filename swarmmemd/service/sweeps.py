@@ -41,6 +41,8 @@ class Sweeps:
                 running.schedule.at(worker, now)
         for worker in self._slice(workers, running.config.sweep.directories_s / shorter):
             self._folder(worker)
+            if worker in running.turns.workers and running.turns.workers[worker].handoffs.changed():
+                running.schedule.at(worker, now)
         self._sources(now)
         if now >= self._full:
             self._full = now + running.config.sweep.full_s * random.uniform(0.75, 1.25)
@@ -55,7 +57,7 @@ class Sweeps:
         self._members.refresh()
         for worker in running.plan.armed:
             running.plan.arm(worker)
-        changed = (worker for worker, one in running.turns.workers.items() if one.runtime.changed())
+        changed = (worker for worker, one in running.turns.workers.items() if one.changed())
         running.schedule.mark(tuple(changed), running.now())
 
     def everything(self, reason: str) -> None:

@@ -1,0 +1,84 @@
+"""What handoff files show: a new version of somebody else's is an event; one that is missing is rendered.
+
+docs/contracts.md, "Handoffs".
+"""
+
+import msgspec
+
+from swarmmemd.derive.draft import Draft, Version
+from swarmmemd.fold import event_state, kept, with_mission
+from swarmmemd.handoff import Author, Handoff, rank, read_handoff, render_handoff, sha256
+from swarmmemd.model import CheckpointState, EventType, MissionId
+from swarmmemd.observation import HandoffFile
+from swarmmemd.state import MissionState
+
+
+def look_at_handoffs(draft: Draft) -> None:
+    """Each usable file that is not known is kept as a version; one that the daemon did not render is an event."""
+    for file in draft.seen.handoffs:
+        found = read_handoff(file.data.decode("utf-8", "replace"), draft.state.worker)
+        if found.refused is not None:
+            draft.refused[file.path] = found.refused
+            continue
+        current = draft.state.current
+        mission = found.mission or (current.mission if current else None)
+        at = draft.capped(file.written)
+        draft.versions.append(
+            Version(
+                mission=mission,
+                sha256=file.sha256,
+                author=found.author,
+                path=file.path,
+                at=at,
+                text=file.data,
+            )
+        )
+        if found.author is Author.DAEMON:
+            _keep(draft, mission, file.sha256, rank(Author.DAEMON, file.local))
+        else:
+            _written(draft, file, found, mission, at)
+
+
+def _written(draft: Draft, file: HandoffFile, found: Handoff, mission: MissionId | None, at: int) -> None:
+    name = file.path.rpartition("/")[2]
+    known = draft.state.missions.get(mission) if mission else None
+    draft.once(
+        EventType.HANDOFF_WRITTEN,
+        mission,
+        (file.sha256,),
+        at=at,
+        summary=f"Handoff written: {name}",
+        detail={"path": file.path, "sha256": file.sha256, "bytes": len(file.data), "by": found.author.value},
+        assignment=known.assignment if known else None,
+        number=0,
+    )
+
+
+def render_missing(draft: Draft) -> None:
+    """A HANDOFF for which there is no file gets one from what is known; the next HANDOFF a newer one."""
+    for event in tuple(draft.events):
+        if event.mission is None or event_state(event) is not CheckpointState.HANDOFF:
+            continue
+        known = draft.state.missions[event.mission]
+        if known.handoff is None or known.handoff.rank <= rank(Author.DAEMON, local=True):
+            _render(draft, known, event.at)
+
+
+def _render(draft: Draft, known: MissionState, at: int) -> None:
+    text = render_handoff(draft.state.worker, known, at).encode("utf-8", "replace")
+    digest = sha256(text)
+    path = f"memory/handoffs/{known.mission}.md"
+    draft.versions.append(
+        Version(mission=known.mission, sha256=digest, author=Author.DAEMON, path=path, at=at, text=text)
+    )
+    _keep(draft, known.mission, digest, rank(Author.DAEMON, local=True))
+
+
+def _keep(draft: Draft, mission: MissionId | None, digest: str, counts: int) -> None:
+    """A version of ours is no event, so it is not folded: it counts until somebody else's comes."""
+    if mission is None:
+        return
+    known = draft.state.missions.get(mission) or MissionState(mission=mission)
+    draft.state = msgspec.structs.replace(
+        with_mission(draft.state, kept(known, digest, counts)), handed_off=mission
+    )

@@ -1,0 +1,113 @@
+"""Handoff files of a worker: in its own memory folder, and its latest one in the shared folder.
+
+Written in place by agents, so a file counts only when it has stood still for a moment.
+docs/contracts.md, "Handoffs".
+"""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from swarmmemd.handoff import sha256
+from swarmmemd.model import WorkerId
+from swarmmemd.observation import HandoffFile
+from swarmmemd.sources.document import SIZE_LIMIT
+from swarmmemd.sources.file import Signature, read_still, signature
+
+_FOLDERS = ("memory/handoffs", "memory/session-snapshots")
+_STILL = 0.3
+"""Seconds that a file must have stood still before it is read."""
+_RETRY = 1.0
+
+
+class _Seen(msgspec.Struct):
+    signature: Signature
+    since: float
+    read: bool = False
+
+
+class HandoffSource:
+    """The handoff files that can concern one worker. Raises nothing; `due` says when to look again."""
+
+    def __init__(self, profile: Path, shared: Path, worker: WorkerId) -> None:
+        self._profile = profile
+        self._shared = shared
+        self._shared_name = f"handoffs/swarm/{worker}-latest.md"
+        self._seen: dict[str, _Seen] = {}
+        self.due: float | None = None
+        self.troubles: dict[str, str] = {}
+        self.fresh: tuple[str, ...] = ()
+
+    def look(self, now: float, wall: float) -> tuple[HandoffFile, ...]:
+        """The files that changed since the last look and stand still, in the order in which they were written."""
+        self.due = None
+        found = [file for path, name in self._paths() if (file := self._look_at(path, name, now, wall))]
+        self.fresh = tuple(file.path for file in found)
+        return tuple(sorted(found, key=lambda file: (file.written, not file.local)))
+
+    def forget(self) -> None:
+        """The next look gives every file again."""
+        self._seen.clear()
+
+    def changed(self) -> bool:
+        """Whether a stat shows anything that the last look did not: for the sweep."""
+        seen = {name: one.signature for name, one in self._seen.items()}
+        return {name: found for path, name in self._paths() if (found := _stat(path))} != seen
+
+    def _paths(self) -> list[tuple[Path, str]]:
+        paths = [(self._shared / self._shared_name, self._shared_name)]
+        for folder in _FOLDERS:
+            try:
+                names = sorted(os.listdir(self._profile / folder))
+            except OSError:
+                continue
+            paths += [(self._profile / folder / n, f"{folder}/{n}") for n in names if n.endswith(".md")]
+        return paths
+
+    def _look_at(self, path: Path, name: str, now: float, wall: float) -> HandoffFile | None:
+        found = _stat(path)
+        if found is None:
+            self._seen.pop(name, None)
+            return None
+        seen = self._seen.get(name)
+        if seen is None or seen.signature != found:
+            seen = self._seen[name] = _Seen(found, now)
+        if seen.read:
+            return None
+        age = wall - found.mtime_ns / 1e9
+        waits = min(_STILL - (now - seen.since), _STILL - age if age >= 0 else _STILL)
+        if waits > 0:
+            self._again(now + waits)
+            return None
+        return self._read(path, name, seen, now)
+
+    def _read(self, path: Path, name: str, seen: _Seen, now: float) -> HandoffFile | None:
+        try:
+            data, found = read_still(path, SIZE_LIMIT)
+        except (OSError, ValueError) as error:
+            self.troubles[name] = str(getattr(error, "strerror", None) or error)
+            self._again(now + _RETRY * 10)
+            return None
+        if data is None or found != seen.signature:
+            self._again(now + _RETRY / 10)
+            return None
+        seen.read = True
+        self.troubles.pop(name, None)
+        return HandoffFile(
+            path=name,
+            local=name != self._shared_name,
+            data=data,
+            sha256=sha256(data),
+            written=found.mtime_ns // 1_000_000,
+        )
+
+    def _again(self, when: float) -> None:
+        self.due = when if self.due is None else min(self.due, when)
+
+
+def _stat(path: Path) -> Signature | None:
+    try:
+        return signature(os.stat(path, follow_symlinks=False))
+    except OSError:
+        return None
