@@ -1,0 +1,204 @@
+"""Text to safe text. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from swarmmemd.redact.assigned import assigned, kind_of
+from swarmmemd.redact.blocks import KIND as PRIVATE_KEY
+from swarmmemd.redact.blocks import private_keys, quiet
+from swarmmemd.redact.rules import CONTEXTS, TOKENS, Rule
+from swarmmemd.redact.spans import MARKER, Places, Span, united
+from swarmmemd.redact.values import SHORTEST, secret_in_quotes
+
+USER = "user"
+KINDS: tuple[str, ...] = tuple(
+    dict.fromkeys(
+        (
+            PRIVATE_KEY,
+            *(rule.kind for rule in (*TOKENS, *CONTEXTS)),
+            "password",
+            "api-key",
+            "token",
+            "secret",
+            USER,
+        )
+    )
+)
+"""Every kind, the one that says most first: it names a place that several rules found."""
+
+_RANKS = {kind: rank for rank, kind in enumerate(KINDS)}
+_PASSES = 12
+"""What is replaced can lay open what stood next to it, so the result is looked through again. Ordinary texts need
+two passes."""
+
+
+class Redacted(msgspec.Struct, frozen=True):
+    """A text without its secrets, and how many places of each kind were replaced."""
+
+    text: str
+    counts: Mapping[str, int]
+
+
+class Redactor:
+    """What counts as a secret: the rules, `patterns` of the user's, and `allow`, texts that are none."""
+
+    def __init__(self, patterns: Sequence[str] = (), allow: Sequence[str] = ()) -> None:
+        self._patterns = tuple(re.compile(one) for one in patterns)
+        self._allow = tuple(one for one in allow if one)
+
+    def redact(self, text: str) -> Redacted:
+        """`text` with `[REDACTED:<kind>]` in place of each secret. Applied to its own result it changes nothing."""
+        counts: Counter[str] = Counter()
+        for _ in range(_PASSES):
+            spans = self._spans(text)
+            if not spans:
+                break
+            counts.update(span.kind for span in spans)
+            text = _replaced(text, spans)
+        return Redacted(text, dict(counts))
+
+    def redact_value(self, value: Any) -> tuple[Any, Mapping[str, int]]:
+        """Decoded JSON with each of its strings redacted; the key counts as the name of a value."""
+        counts: Counter[str] = Counter()
+        return self._walked(value, "", counts), dict(counts)
+
+    def _walked(self, value: Any, key: str, counts: Counter[str]) -> Any:
+        if isinstance(value, str):
+            return self._named(value, key, counts)
+        if isinstance(value, list):
+            return [self._walked(one, key, counts) for one in value]
+        if isinstance(value, dict):
+            return self._members(value, counts)
+        if isinstance(value, int) and not isinstance(value, bool) and kind_of(key) == "password":
+            return self._named(str(value), key, counts) if value >= 10 ** (SHORTEST - 1) else value
+        return value
+
+    def _members(self, value: dict[Any, Any], counts: Counter[str]) -> dict[Any, Any]:
+        result: dict[Any, Any] = {}
+        for key, one in value.items():
+            safe = self._named(key, "", counts) if isinstance(key, str) else key
+            while safe in result:
+                safe = f"{safe}_"
+            name = str(value.get("name") or value.get("key") or "") if key == "value" else str(key)
+            result[safe] = self._walked(one, name, counts)
+        return result
+
+    def _named(self, text: str, key: str, counts: Counter[str]) -> str:
+        """`text` as the value of `key`."""
+        kind = kind_of(key)
+        if kind and secret_in_quotes(text) and not MARKER.search(text) and text not in self._allow:
+            # A shape that is known names it better.
+            kinds = [
+                *(span.kind for span in self._spans(text) if (span.start, span.end) == (0, len(text))),
+                kind,
+            ]
+            counts[kinds[0]] += 1
+            return f"[REDACTED:{kinds[0]}]"
+        line = f"{key}: {text}" if key.lower() in _HEADERS else text
+        found = self.redact(line)
+        counts.update(found.counts)
+        return found.text.removeprefix(f"{key}: ") if line is not text else found.text
+
+    def _spans(self, text: str) -> list[Span]:
+        """What is to be replaced, ascending and apart."""
+        found = [span for span in _found(text) if span.start < span.end]
+        found += [Span(*one.span(), USER) for each in self._patterns for one in each.finditer(text) if one[0]]
+        if not found:
+            return []
+        found.sort()
+        return self._outside_of_markers(text, united(self._wanted(text, found), _RANKS))
+
+    def _wanted(self, text: str, spans: Sequence[Span]) -> list[Span]:
+        """Without what is allowed, and what begins in an image by chance."""
+        allowed = Places(_merged(chain.from_iterable(_occurrences(text, one) for one in self._allow)))
+        images = Places(_merged(quiet(text)))
+        return [
+            span
+            for span in spans
+            if not any(
+                start <= span.start and span.end <= end for start, end in allowed.overlapping(*span[:2])
+            )
+            and not (span.core and text[slice(*span.core)] in self._allow)
+            and (span.kind == USER or not any(at < span.start for at, _ in images.overlapping(*span[:2])))
+        ]
+
+    def _outside_of_markers(self, text: str, spans: Sequence[Span]) -> list[Span]:
+        """A marker is replaced with all that stands round it, or not at all."""
+        markers = Places(one.span() for one in MARKER.finditer(text))
+        result = []
+        for span in spans:
+            inside = markers.overlapping(span.start, span.end)
+            if not inside:
+                result.append(span)
+                continue
+            start, end = min(span.start, inside[0][0]), max(span.end, inside[-1][1])
+            if re.search(r"\w", MARKER.sub("", text[start:end])):
+                result.append(Span(start, end, span.kind, span.quote))
+        return united(result, _RANKS)
+
+
+_HEADERS = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie"))
+
+
+def _found(text: str) -> Iterator[Span]:
+    folded = text.lower()
+    yield from private_keys(text)
+    for rule in TOKENS:
+        yield from _by_rule(rule, text, folded)
+    for rule in CONTEXTS:
+        yield from _by_rule(rule, text, folded)
+    yield from assigned(text)
+
+
+def _by_rule(rule: Rule, text: str, folded: str) -> Iterator[Span]:
+    compared = folded if rule.fold else text
+    hints = [hint for hint in rule.hints if hint in compared]
+    if not hints:
+        return
+    matches = _anchored(rule, text, hints) if rule.anchored else rule.pattern.finditer(text)
+    group: str | int = "s" if "s" in rule.pattern.groupindex else 0
+    for found in matches:
+        if rule.judge is None or rule.judge(found):
+            start, end = found.span(group)
+            colon = text.find(":", start, end) if rule.kind == "url-credentials" else -1
+            yield Span(start, end, rule.kind, core=(colon + 1, end) if colon >= 0 else None)
+
+
+def _anchored(rule: Rule, text: str, hints: Sequence[str]) -> Iterator[re.Match[str]]:
+    for hint in hints:
+        at = text.find(hint)
+        while at >= 0:
+            found = rule.pattern.match(text, at)
+            if found:
+                yield found
+            at = text.find(hint, found.end() if found else at + 1)
+
+
+def _occurrences(text: str, literal: str) -> Iterator[tuple[int, int]]:
+    at = text.find(literal)
+    while at >= 0:
+        yield at, at + len(literal)
+        at = text.find(literal, at + 1)
+
+
+def _merged(places: Iterator[tuple[int, int]] | Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """In order, without those that lie in another."""
+    result: list[tuple[int, int]] = []
+    for start, end in sorted(places, key=lambda place: (place[0], -place[1])):
+        if not result or end > result[-1][1]:
+            result.append((start, end))
+    return result
+
+
+def _replaced(text: str, spans: Sequence[Span]) -> str:
+    parts = []
+    at = 0
+    for span in spans:
+        parts += [text[at : span.start], f"{span.quote}[REDACTED:{span.kind}]{span.quote}"]
+        at = span.end
+    return "".join((*parts, text[at:]))
