@@ -34,9 +34,9 @@ _ASSIGNED = re.compile(
 )
 _FLAG = re.compile(r"(?:\\{0,7}[\"'`])?(?:[ \t]{1,4}|[\"'],[ \t]{0,4}[\"'])(?P<open>\\{0,7}[\"'`])?")
 _BARE = re.compile(
-    r"""(?:[^\s"'`<>\\,;&|，。；、）】」]
+    r"""(?:[^\s"'`<>\\,;&|，。：；、）】」]
       | [,;](?!\s|$|\\n|[\w.\-\x20"'\\]{1,40}[=:]) | &(?!\#?\w{1,8};|&|\s|$|[\w.%\[\]-]{1,64}=)
-      | \\u(?!00(?:26|22|27|3[ce]))[0-9a-f]{4} | \\\\(?![nrtu"'\\]) ){1,512}""",
+      | \\u(?!00(?:26|22|27|3[ce]))[0-9a-f]{4} | \\\\(?![nrtu"'\\]) ){1,8192}""",
     re.IGNORECASE | re.VERBOSE,
 )
 _ENDS = re.compile(r"(\\*)([\"'`])|[\n\r]")
@@ -59,48 +59,60 @@ def kind_of(name: str) -> str | None:
 
 
 def assigned(text: str) -> Iterator[Span]:
+    done = 0
     for name in _NAMED.finditer(text):
+        # What looks like a name within a secret is a part of it.
+        if name.start() < done:
+            continue
         found = _ASSIGNED.match(text, name.end())
         if found:
-            yield from _after_sign(text, name, found)
-        elif _is_flag(text, name.start()):
-            yield from _after_flag(text, name)
+            span = _after_sign(text, name, found)
+        else:
+            span = _after_flag(text, name) if _is_flag(text, name.start()) else None
+        if span:
+            yield span
+            done = span.end
 
 
 def _kind(name: re.Match[str]) -> str:
     return {"apikey": "api-key"}.get(name.lastgroup or "", name.lastgroup or "secret")
 
 
-def _after_sign(text: str, name: re.Match[str], found: re.Match[str]) -> Iterator[Span]:
+def _after_sign(text: str, name: re.Match[str], found: re.Match[str]) -> Span | None:
     value = _value(text, found)
     if value is None:
-        return
+        return None
     kind = _kind(name)
     held = text[value.start : value.end]
     if value.quoted:
         if secret_in_quotes(held):
-            yield Span(value.start, value.end, kind)
-        return
+            return Span(value.start, value.end, kind)
+        return None
     tight = found["gap"] == "" and (found["sign"] or "") in ("=", "%3D", "%3d")
     flag = tight and _is_flag(text, name.start())
     if secret_bare(held, kind == "password", tight) or (flag and secret_in_quotes(held)):
-        # A number in JSON has no quotes, its replacement needs them.
-        bare_after_key = (
-            found["quote"] is not None and not found["open"] and "]" not in (found["closed"] or "")
-        )
-        yield Span(
-            value.start, value.end, kind, found["quote"] if bare_after_key and found["quote"] != "`" else ""
-        )
+        return Span(value.start, value.end, kind, _quote_for(found))
+    return None
 
 
-def _after_flag(text: str, name: re.Match[str]) -> Iterator[Span]:
+def _quote_for(found: re.Match[str]) -> str:
+    """A number in JSON has no quotes, its replacement needs them: those of its key."""
+    key = found["quote"]
+    missing = (
+        key and not found["open"] and not (found["closed"] or "").endswith("]") and not key.endswith("`")
+    )
+    return key if missing else ""
+
+
+def _after_flag(text: str, name: re.Match[str]) -> Span | None:
     found = _FLAG.match(text, name.end())
     value = found and _value(text, found)
     if not value:
-        return
+        return None
     held = text[value.start : value.end]
     if secret_in_quotes(held) if value.quoted else secret_bare(held, _kind(name) == "password"):
-        yield Span(value.start, value.end, _kind(name))
+        return Span(value.start, value.end, _kind(name))
+    return None
 
 
 def _is_flag(text: str, at: int) -> bool:

@@ -145,6 +145,8 @@ def _lines_before(text: str, done: int, footer: _Mark) -> Iterator[Span]:
     for start, end in reversed(pieces):
         # The letter of a `\n` in JSON is no part of the line.
         start += text[start] in "nrt" and text[start - 1 : start] == "\\"
+        if start == end:
+            continue
         line = _LINE.match(text, start, footer.end)
         if line is None or line.end() < end:
             break

@@ -12,7 +12,7 @@ from swarmmemd.redact.assigned import assigned, kind_of
 from swarmmemd.redact.blocks import KIND as PRIVATE_KEY
 from swarmmemd.redact.blocks import private_keys, quiet
 from swarmmemd.redact.rules import CONTEXTS, TOKENS, Rule
-from swarmmemd.redact.spans import MARKER, Places, Span, united
+from swarmmemd.redact.spans import MARKER, Places, Span, outside_of_escapes, united
 from swarmmemd.redact.values import SHORTEST, secret_in_quotes
 
 USER = "user"
@@ -106,8 +106,10 @@ class Redactor:
 
     def _spans(self, text: str) -> list[Span]:
         """What is to be replaced, ascending and apart."""
-        found = [span for span in _found(text) if span.start < span.end]
-        found += [Span(*one.span(), USER) for each in self._patterns for one in each.finditer(text) if one[0]]
+        raw = chain(
+            _found(text), (Span(*one.span(), USER) for each in self._patterns for one in each.finditer(text))
+        )
+        found = [span for span in (outside_of_escapes(text, one) for one in raw) if span.start < span.end]
         if not found:
             return []
         found.sort()

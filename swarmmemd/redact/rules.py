@@ -67,19 +67,19 @@ def _token(
     """A token with fixed beginnings, given with spaces between them. What follows of the same word goes with it."""
     hints = tuple(starts.split())
     heads = "|".join(re.escape(one) for one in hints)
-    pattern = re.compile(rf"{left}(?:{heads})(?:{rest})[A-Za-z0-9_]*+")
+    pattern = re.compile(rf"{left}(?:{heads})(?:{rest})[A-Za-z0-9_]*+", re.ASCII)
     return Rule(kind, hints, pattern, anchored=True, judge=judge)
 
 
 def _shape(kind: str, hints: str, pattern: str, judge: Callable[[re.Match[str]], bool] | None = None) -> Rule:
-    return Rule(kind, tuple(hints.split()), re.compile(pattern), judge=judge)
+    return Rule(kind, tuple(hints.split()), re.compile(pattern, re.ASCII), judge=judge)
 
 
 def _around(
     kind: str, hints: str, pattern: str, judge: Callable[[re.Match[str]], bool] | None = None
 ) -> Rule:
     """A secret that is known by what stands round it, in whatever case."""
-    compiled = re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+    compiled = re.compile(pattern, re.ASCII | re.IGNORECASE | re.MULTILINE)
     return Rule(kind, tuple(hints.split()), compiled, fold=True, judge=judge)
 
 
@@ -101,7 +101,13 @@ def _six(found: re.Match[str]) -> bool:
 
 
 def _looks(found: re.Match[str]) -> bool:
-    return secret_bare(found["s"], password=True, tight=True)
+    return secret_bare(found["s"].rstrip("="), password=True, tight=True)
+
+
+def _basic(found: re.Match[str]) -> bool:
+    """A login in base64, not a word: `Basic Authentication`."""
+    value = found["s"].rstrip("=")
+    return not (value.islower() or value.istitle()) and not stands_for_something(value)
 
 
 def _pgpass(found: re.Match[str]) -> bool:
@@ -117,8 +123,8 @@ def _curl(found: re.Match[str]) -> bool:
 
 
 def _cookie(found: re.Match[str]) -> bool:
-    value = found["s"].partition("=")[2].partition(";")[0]
-    return len(value) >= 4 and not stands_for_something(value)
+    values = [one.partition("=")[2].strip() for one in found["s"].split(";")]
+    return any(len(value) >= 4 and not stands_for_something(value) for value in values)
 
 
 _HEX = "[0-9a-fA-F]"
@@ -133,11 +139,11 @@ _OPEN = r"(?:\\{0,7}[\"'`]|\*\*)?"
 TOKENS: tuple[Rule, ...] = (
     _token("anthropic-key", "sk-ant-", rf"{_URL}{{32,}}+"),
     _token("openrouter-key", "sk-or-", rf"(?:v\d+-)?{_HEX}{{32,}}+"),
+    _token("deepseek-key", "sk-", rf"[0-9a-f]{{32}}{END}", ALONE),
     _token("openai-key", "sk-proj- sk-svcacct- sk-admin- sk-None-", rf"{_URL}{{32,}}+", judge=_digit),
     _shape(
         "openai-key", "T3BlbkFJ", rf"{ALONE}sk-(?:[a-z]{{2,12}}-)?{_URL}{{16,200}}?T3BlbkFJ{_URL}{{16,}}+"
     ),
-    _token("deepseek-key", "sk-", rf"[0-9a-f]{{32}}{END}", ALONE),
     _token("openai-key", "sk-", r"[A-Za-z0-9]{32,}+", ALONE, _digit),
     _token("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{36,}+"),
     _token("github-token", "github_pat_", r"[A-Za-z0-9_]{60,}+"),
@@ -169,7 +175,7 @@ TOKENS: tuple[Rule, ...] = (
     _shape(
         "azure-secret",
         "Q~",
-        r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{30,33}[A-Za-z0-9_~-]",
+        rf"(?:(?<![A-Za-z0-9_~.-])|{_ESCAPED})[A-Za-z0-9_~.-]{{3}}\dQ~[A-Za-z0-9_~.-]{{30,33}}[A-Za-z0-9_~-]",
     ),
     _around("url-signature", "sig=", r"(?<=[?&;])sig=(?P<s>[A-Za-z0-9%+/=_-]{20,})"),
     _around(
@@ -206,13 +212,13 @@ TOKENS: tuple[Rule, ...] = (
     _around(
         "webhook-url", "webhook.office.com", r"webhook\.office\.com/webhookb2/(?P<s>[\w@/-]{36,})", _varied
     ),
-    _shape("telegram-token", ":A", r"(?:(?<![A-Za-z0-9])|(?<=bot)|(?<=\\[nrt]))\d{8,10}:A[\w-]{34,}+"),
+    _shape("telegram-token", ":A", rf"(?:{LEFT}|(?<=bot))\d{{8,10}}:A[\w-]{{34,}}+"),
     _token("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_ sk_org_", r"[A-Za-z0-9]{10,}+", judge=_digit),
     _token("stripe-key", "whsec_", rf"{_B64}{{24,}}+={{0,2}}"),
     _token("twilio-key", "SK", rf"[0-9a-f]{{32}}{END}", ALONE),
     _token("sendgrid-key", "SG.", rf"{_URL}{{20,24}}\.{_URL}{{39,}}+", ALONE),
     _token("mailgun-key", "key-", rf"[0-9a-f]{{32}}{END}", ALONE),
-    _shape("mailchimp-key", "-us", rf"(?<![A-Za-z0-9])[0-9a-f]{{32}}-us\d{{1,2}}{END}"),
+    _shape("mailchimp-key", "-us", rf"{LEFT}[0-9a-f]{{32}}-us\d{{1,2}}{END}"),
     _token("npm-token", "npm_", r"[A-Za-z0-9]{36,}+"),
     _around(
         "npm-token",
@@ -276,7 +282,12 @@ TOKENS: tuple[Rule, ...] = (
         "ey",
         rf"(?:(?<![\w-])|{_ESCAPED})ey{_URL}{{10,}}+\.ey{_URL}{{6,}}+\.{_URL}{{8,}}+",
     ),
-    _shape("discord-token", ".", rf"(?<![\w.-]){_URL}{{24,28}}\.{_URL}{{6}}\.{_URL}{{27,}}+", _mixed),
+    _shape(
+        "discord-token",
+        ".",
+        rf"(?:(?<![\w.-])|{_ESCAPED}){_URL}{{24,28}}\.{_URL}{{6}}\.{_URL}{{27,}}+",
+        _mixed,
+    ),
 )
 
 CONTEXTS: tuple[Rule, ...] = (
@@ -301,6 +312,13 @@ CONTEXTS: tuple[Rule, ...] = (
         "authorization",
         rf"authorization{_OPEN}[ \t]{{0,8}}:[ \t]{{0,8}}{_OPEN}(?P<s>{_VALUE}{{12,}}+)(?<![.,;)])",
         _looks,
+    ),
+    _around(
+        "auth-header",
+        "authorization",
+        rf"authorization{_OPEN}[ \t]{{0,8}}[:=,][ \t]{{0,8}}{_OPEN}basic[ \t]{{1,8}}"
+        r"(?P<s>[A-Za-z0-9+/]{8,}+={0,2})",
+        _basic,
     ),
     _around("auth-header", "bearer", r"\bbearer[ \t]{1,4}(?P<s>[A-Za-z0-9._~+/-]{19,}+=*)(?<![.])", _looks),
     _around(

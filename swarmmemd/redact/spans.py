@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 MARKER = re.compile(r"\[REDACTED:[a-z][a-z0-9-]{1,40}\]")
+
+
+_ESCAPE = re.compile(r"u[0-9A-Fa-f]{4}|[nrtbf\"/]")
 
 
 class Span(NamedTuple):
@@ -24,9 +26,6 @@ class Places:
 
     def __init__(self, found: Iterable[tuple[int, int]]) -> None:
         self._places = list(found)
-        self._next = 0
-
-    def reset(self) -> None:
         self._next = 0
 
     def overlapping(self, start: int, end: int) -> list[tuple[int, int]]:
@@ -54,5 +53,20 @@ def united(spans: Sequence[Span], ranks: dict[str, int]) -> list[Span]:
     return result
 
 
-def apart(spans: Sequence[Span]) -> bool:
-    return all(one.end <= other.start for one, other in pairwise(spans))
+def outside_of_escapes(text: str, span: Span) -> Span:
+    """The span without a half of an escape of JSON at either end: `\\npm_…` may be a line break and `pm_…`."""
+    start, end = span.start, span.end
+    if start and text[start - 1] == "\\" and _odd(text, start):
+        escape = _ESCAPE.match(text, start)
+        start = escape.end() if escape else start
+    if end > start and text[end - 1] == "\\" and _odd(text, end):
+        end -= 1
+    return span if (start, end) == span[:2] else span._replace(start=start, end=end)
+
+
+def _odd(text: str, at: int) -> bool:
+    """Whether a run of backslashes before `at` leaves one that begins an escape."""
+    run = at - 1
+    while run and text[run - 1] == "\\":
+        run -= 1
+    return (at - run) % 2 == 1

@@ -1,0 +1,333 @@
+"""Redaction: what it promises for every text, the user's own patterns, and decoded JSON."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swarmmemd.redact import KINDS, Redactor
+from tests.support.cases import expected
+from tests.support.secrets import ALNUM, HARMLESS_PIECES, POSITIVE_PIECES
+
+REDACTOR = Redactor()
+GITHUB = "".join(("gh", "p_", "A1b2C3d4E5f6G7h8", "I9j0K1l2M3n4O5p6Q7r8"))
+PASSWORD = "".join(("hun", "ter", "27"))
+
+
+def one_of(texts: list[str]) -> st.SearchStrategy[str]:
+    """By its place: the texts are too long to be shown in a strategy."""
+    return st.integers(0, len(texts) - 1).map(texts.__getitem__)
+
+
+SEPARATORS = st.sampled_from(
+    [
+        "",
+        " ",
+        "\n",
+        "\\n",
+        "\\",
+        '"',
+        '\\"',
+        "'",
+        "`",
+        "=",
+        ": ",
+        ":",
+        ",",
+        ";",
+        "&",
+        "/",
+        "@",
+        "://",
+        "-",
+        "_",
+        ".",
+        "[",
+        "]",
+        "{",
+        "}",
+        "$",
+        "\\\\",
+        "\r\n",
+        "\t",
+        "password",
+        "token",
+        '"secret": ',
+        "--password ",
+        "Cookie: a=",
+        "Bearer ",
+        '{"a":"',
+        '"}',
+        "：",
+        "é",
+        "\x00",
+        "[REDACTED:",
+        "[REDACTED:jwt]",
+        "%3D",
+        "\\u003d",
+        "value: ",
+        "**",
+        "curl -u a:",
+    ]
+)
+PIECES = st.one_of(SEPARATORS, one_of(POSITIVE_PIECES), one_of(HARMLESS_PIECES), st.text(max_size=8))
+TEXTS = st.lists(PIECES, max_size=14).map("".join)
+KEYS = st.sampled_from(
+    ["password", "DB_PASSWORD", "token", "note", "Cookie", "Authorization", "name", "value", "a"]
+)
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), TEXTS)
+DECODED = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.one_of(KEYS, TEXTS), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None, max_examples=400)
+@given(TEXTS)
+def test_any_text_is_redacted_once_and_for_all(text: str) -> None:
+    once = REDACTOR.redact(text)
+    again = REDACTOR.redact(once.text)
+    assert (again.text, again.counts) == (once.text, {})
+    assert set(once.counts) <= set(KINDS)
+    assert bool(once.counts) == (once.text != text)
+    assert REDACTOR.redact(text) == once
+
+
+@settings(deadline=None, max_examples=300)
+@given(DECODED, st.sampled_from([None, 1]), st.booleans())
+def test_json_stays_json(value: Any, indent: int | None, ascii_only: bool) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    json.loads(REDACTOR.redact(text).text)
+    nested = json.dumps({"line": text}, ensure_ascii=ascii_only)
+    json.loads(REDACTOR.redact(nested).text)
+
+
+@settings(deadline=None, max_examples=200)
+@given(DECODED)
+def test_decoded_json_keeps_its_shape_and_is_redacted_once(value: Any) -> None:
+    safe, counts = REDACTOR.redact_value(value)
+    assert type(safe) is type(value) or isinstance(safe, str)
+    again, none = REDACTOR.redact_value(safe)
+    assert (again, none) == (safe, {})
+    assert bool(counts) == (safe != value)
+
+
+def test_the_counts_say_how_many_places_were_replaced() -> None:
+    found = REDACTOR.redact(f"{GITHUB}\n{GITHUB}\npassword={PASSWORD}")
+    assert found.text == "[REDACTED:github-token]\n[REDACTED:github-token]\npassword=[REDACTED:password]"
+    assert found.counts == {"github-token": 2, "password": 1}
+
+
+def test_the_secret_of_the_handoff_case() -> None:
+    secret = "".join(expected("handoffs/ranks/redacted-in-shared")["secret"])
+    assert REDACTOR.redact(f"- `export TOKEN={secret}`").text == "- `export TOKEN=[REDACTED:github-token]`"
+
+
+def test_a_known_shape_names_what_a_keyword_found_too() -> None:
+    assert REDACTOR.redact(f'"password": "{GITHUB}!and more"').text == '"password": "[REDACTED:github-token]"'
+
+
+def test_a_number_in_json_gets_quotes() -> None:
+    found = REDACTOR.redact('{"password": 12345678, "a": "{\\"pin\\": 1, \\"password\\": 87654321}"}')
+    assert json.loads(json.loads(found.text)["a"]) == {"pin": 1, "password": "[REDACTED:password]"}
+    assert json.loads(found.text)["password"] == "[REDACTED:password]"
+
+
+def test_a_longer_token_than_its_issuer_makes_today_goes_whole() -> None:
+    assert REDACTOR.redact(f"{GITHUB}{GITHUB[4:]}_x9").text == "[REDACTED:github-token]"
+
+
+def test_an_escape_is_never_cut() -> None:
+    assert REDACTOR.redact("C:\\" + "n" + "pm_" + ALNUM[:36]).text == "C:\\n[REDACTED:npm-token]"
+
+
+class TestPatterns:
+    """Of the user's own."""
+
+    def test_a_match_is_a_secret(self) -> None:
+        found = Redactor(patterns=[r"ACME-\d{4}", "(?i)orchard"]).redact("ACME-1234 in the Orchard, ACME-12")
+        assert found.text == "[REDACTED:user] in the [REDACTED:user], ACME-12"
+        assert found.counts == {"user": 2}
+
+    @pytest.mark.parametrize("pattern", [r"\w+", ".+", r"\[", "REDACTED", ":", "user", "(?s).*", "a*"])
+    def test_markers_are_not_matched(self, pattern: str) -> None:
+        mine = Redactor(patterns=[pattern])
+        once = mine.redact("aaa bbb\n[REDACTED:jwt] ccc")
+        again = mine.redact(once.text)
+        assert (again.text, again.counts) == (once.text, {})
+
+    def test_a_bad_one_is_refused_at_once(self) -> None:
+        with pytest.raises(re.error):
+            Redactor(patterns=["("])
+
+
+class TestAllowed:
+    """Texts that are none."""
+
+    def test_never_replaced(self) -> None:
+        mine = Redactor(allow=[GITHUB, PASSWORD, ""])
+        for text in (
+            f"export TOKEN={GITHUB}",
+            f'"password": "{PASSWORD}"',
+            f"https://bob:{PASSWORD}@example.org",
+            f"curl -u bob:{PASSWORD} x",
+            f"Authorization: Bearer {GITHUB}",
+        ):
+            assert mine.redact(text).text == text
+        assert mine.redact_value({"password": PASSWORD}) == ({"password": PASSWORD}, {})
+
+    def test_the_same_beginning_is_not_enough(self) -> None:
+        assert Redactor(allow=[GITHUB]).redact(f"{GITHUB}x").text == "[REDACTED:github-token]"
+
+    def test_before_the_user_s_own_patterns(self) -> None:
+        assert (
+            Redactor(patterns=[r"ACME-\d+"], allow=["ACME-1"]).redact("ACME-1 ACME-2").text
+            == "ACME-1 [REDACTED:user]"
+        )
+
+
+class TestDecoded:
+    """JSON that was decoded already."""
+
+    @pytest.mark.parametrize(
+        ("value", "safe"),
+        [
+            ({"a": [f"x {GITHUB}", 1, None, True]}, {"a": ["x [REDACTED:github-token]", 1, None, True]}),
+            ({"password": PASSWORD}, {"password": "[REDACTED:password]"}),
+            (
+                {"password": 12345678, "tokens": 12345678},
+                {"password": "[REDACTED:password]", "tokens": 12345678},
+            ),
+            ({"headers": {"Cookie": [f"sid={PASSWORD}"]}}, {"headers": {"Cookie": ["[REDACTED:cookie]"]}}),
+            ({"authorization": f"Bearer {PASSWORD}x9"}, {"authorization": "Bearer [REDACTED:auth-header]"}),
+            (
+                [{"name": "DB_PASSWORD", "value": PASSWORD}],
+                [{"name": "DB_PASSWORD", "value": "[REDACTED:password]"}],
+            ),
+            ({"token": GITHUB}, {"token": "[REDACTED:github-token]"}),
+            ({GITHUB: 1, GITHUB + "x": 2}, {"[REDACTED:github-token]": 1, "[REDACTED:github-token]_": 2}),
+            ({"sessionKey": "agent:main:swarm-builder-1"}, {"sessionKey": "agent:main:swarm-builder-1"}),
+            ("plain", "plain"),
+            (12, 12),
+        ],
+    )
+    def test_strings_are_redacted(self, value: Any, safe: Any) -> None:
+        assert REDACTOR.redact_value(value)[0] == safe
+
+    def test_the_value_given_is_not_changed(self) -> None:
+        value = {"a": [GITHUB]}
+        REDACTOR.redact_value(value)
+        assert value == {"a": [GITHUB]}
+
+
+HOSTILE = (
+    "sk-",
+    "sk-ant-",
+    "eyJ",
+    "eyJ.",
+    "ey-",
+    "a.",
+    "A",
+    "a",
+    "/",
+    "+",
+    "=",
+    ":",
+    "\\",
+    '\\"',
+    '"',
+    "'",
+    "-u a:b ",
+    "curl -u a:",
+    "password",
+    "password=",
+    'password="',
+    "password='\"",
+    "password: ",
+    '"password": "',
+    "token: x ",
+    "secret=a,b=",
+    "pat",
+    "-----BEGIN PRIVATE KEY-----",
+    "-----END PRIVATE KEY-----",
+    "-----BEGIN CERTIFICATE-----",
+    "-----BEGIN ",
+    "-----BEGIN A A A ",
+    "-----BEGIN PRIVATE KEY-----\n" + "A1" * 20 + "\n",
+    "\n" + "A1" * 20,
+    "LS0tL",
+    "LS0tLS1CRUdJTi" + "A" * 60 + "\n",
+    "Private-Lines: 1\n",
+    "PuTTY-User-Key-File-3:",
+    "://",
+    "://a:",
+    "a@",
+    "://a:b@",
+    "Cookie: a=",
+    'Cookie: a="b"',
+    "=",
+    '="b"',
+    "Authorization: Bearer ",
+    "bearer ",
+    "machine a login b ",
+    "machine ",
+    "password ",
+    "mysql ",
+    "mysql -",
+    "docker login -",
+    "a:1:",
+    "localhost:5432:a:b:",
+    "https://hooks.slack.com/services/",
+    "data:;base64,",
+    "data:a/b;a=b;",
+    "[REDACTED:",
+    "[REDACTED:jwt]",
+    "<password>",
+    "<password>a",
+    "name: password\n",
+    "T3BlbkFJ",
+    "sk-T3BlbkFJ",
+    ".atlasv1.",
+    "Q~",
+    "aaa8Q~",
+    "1:A",
+    "-us1",
+    "aws secret ",
+    "aws",
+    "aws_secret_access_key=",
+    "%3D",
+    "\\n",
+    "\\u003d",
+    "x@",
+    "password: a: b=",
+    "value: ",
+    ", ",
+    "sig=",
+    "&sig=",
+    "password:a b c =",
+    "密码：",
+    "\x1b[32m",
+    "$",
+    "${",
+    "password=${",
+    "password=(",
+    "password=a(",
+    "password=a/a",
+    "password=a.a",
+)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", HOSTILE, ids=repr)
+@pytest.mark.parametrize("end", ["", "!1"])
+def test_long_hostile_texts_take_no_more_than_their_length(piece: str, end: str) -> None:
+    """Time that grew with the square of the length would be minutes."""
+    text = piece * (60_000 // len(piece)) + end
+    once = REDACTOR.redact(text)
+    assert len(once.text) < 10 * len(text)
