@@ -1,6 +1,7 @@
 """Values given to a name that says what they are: `password = …`, `"api_key": …`, `--token …`. Pure."""
 
 import re
+import string
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -39,15 +40,13 @@ _BARE = re.compile(
       | \\u(?!00(?:26|22|27|3[ce]))[0-9a-f]{4} | \\\\(?![nrtu"'\\]) ){1,8192}""",
     re.IGNORECASE | re.VERBOSE,
 )
-_ENDS = re.compile(r"(\\*)([\"'`])|[\n\r]")
+_ENDS = re.compile(r"(?<!\\)(\\*+)([\"'`])|[\n\r]")
+_NAME_CHARACTERS = string.ascii_letters + string.digits + "_-"
+_JUDGED = 256
+"""A bare value is judged by its beginning."""
+
 _TAIL = ".,;:)]}>*"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
-
-
-class _Value(NamedTuple):
-    start: int
-    end: int
-    quoted: bool
 
 
 def kind_of(name: str) -> str | None:
@@ -59,79 +58,92 @@ def kind_of(name: str) -> str | None:
 
 
 def assigned(text: str) -> Iterator[Span]:
+    reader = _Reader(text)
     done = 0
     for name in _NAMED.finditer(text):
         # What looks like a name within a secret is a part of it.
         if name.start() < done:
             continue
         found = _ASSIGNED.match(text, name.end())
-        if found:
-            span = _after_sign(text, name, found)
-        else:
-            span = _after_flag(text, name) if _is_flag(text, name.start()) else None
+        span = _after_sign(reader, name, found) if found else _after_flag(reader, name)
         if span:
             yield span
             done = span.end
+
+
+class _Value(NamedTuple):
+    start: int
+    end: int
+    quoted: bool
+    text: str
+
+
+class _Reader:
+    """Reads values. Remembers how far the last bare one went: the names within it share its end, and looking for
+    it from each of them would take the square of its length."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._reach = 0
+
+    def value(self, found: re.Match[str]) -> _Value | None:
+        """What stands behind a sign and perhaps a quote."""
+        start = found.end()
+        end = _closing(self.text, start, found["open"]) if found["open"] else None
+        if end is not None:
+            return _Value(start, end, True, self.text[start:end])
+        if start >= self._reach:
+            bare = _BARE.match(self.text, start)
+            if bare is None:
+                return None
+            self._reach = bare.end()
+        end = _trimmed(self.text, start, self._reach)
+        return _Value(start, end, False, self.text[start : min(end, start + _JUDGED)])
 
 
 def _kind(name: re.Match[str]) -> str:
     return {"apikey": "api-key"}.get(name.lastgroup or "", name.lastgroup or "secret")
 
 
-def _after_sign(text: str, name: re.Match[str], found: re.Match[str]) -> Span | None:
-    value = _value(text, found)
+def _after_sign(reader: _Reader, name: re.Match[str], found: re.Match[str]) -> Span | None:
+    value = reader.value(found)
     if value is None:
         return None
     kind = _kind(name)
-    held = text[value.start : value.end]
     if value.quoted:
-        if secret_in_quotes(held):
-            return Span(value.start, value.end, kind)
-        return None
+        return Span(value.start, value.end, kind) if secret_in_quotes(value.text) else None
     tight = found["gap"] == "" and (found["sign"] or "") in ("=", "%3D", "%3d")
-    flag = tight and _is_flag(text, name.start())
-    if secret_bare(held, kind == "password", tight) or (flag and secret_in_quotes(held)):
-        return Span(value.start, value.end, kind, _quote_for(found))
-    return None
+    meant = secret_bare(value.text, kind == "password", tight)
+    # To an option of a command a value is given literally, as if in quotes.
+    meant = meant or (tight and secret_in_quotes(value.text) and _is_flag(reader.text, name.start()))
+    return Span(value.start, value.end, kind, _quote_for(found)) if meant else None
 
 
 def _quote_for(found: re.Match[str]) -> str:
     """A number in JSON has no quotes, its replacement needs them: those of its key."""
-    key = found["quote"]
-    missing = (
-        key and not found["open"] and not (found["closed"] or "").endswith("]") and not key.endswith("`")
-    )
-    return key if missing else ""
+    key: str | None = found["quote"]
+    if not key or key.endswith("`") or found["open"] or found["closed"].endswith("]"):
+        return ""
+    return key
 
 
-def _after_flag(text: str, name: re.Match[str]) -> Span | None:
-    found = _FLAG.match(text, name.end())
-    value = found and _value(text, found)
-    if not value:
+def _after_flag(reader: _Reader, name: re.Match[str]) -> Span | None:
+    """Of `--token x`."""
+    found = _FLAG.match(reader.text, name.end()) if _is_flag(reader.text, name.start()) else None
+    value = reader.value(found) if found else None
+    if value is None:
         return None
-    held = text[value.start : value.end]
-    if secret_in_quotes(held) if value.quoted else secret_bare(held, _kind(name) == "password"):
-        return Span(value.start, value.end, _kind(name))
-    return None
+    kind = _kind(name)
+    meant = secret_in_quotes(value.text) if value.quoted else secret_bare(value.text, kind == "password")
+    return Span(value.start, value.end, kind) if meant else None
 
 
 def _is_flag(text: str, at: int) -> bool:
     """Whether the name that goes on at `at` is an option of a command: `--db-password`."""
     before = text[max(0, at - 48) : at]
-    stem = before.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
-    return before[len(stem) :].startswith("--") or (before[len(stem) :] == "-" and stem.endswith((" ", "`")))
-
-
-def _value(text: str, found: re.Match[str]) -> _Value | None:
-    start = found.end()
-    if found["open"]:
-        end = _closing(text, start, found["open"])
-        if end is not None:
-            return _Value(start, end, True)
-    bare = _BARE.match(text, start)
-    if bare is None:
-        return None
-    return _Value(start, _trimmed(text, start, bare.end()), False)
+    stem = before.rstrip(_NAME_CHARACTERS)
+    lead = before[len(stem) :]
+    return lead.startswith("--") or (lead == "-" and stem.endswith((" ", "`")))
 
 
 def _closing(text: str, start: int, opening: str) -> int | None:

@@ -277,11 +277,7 @@ TOKENS: tuple[Rule, ...] = (
     _token("tailscale-key", "tskey-", rf"(?:[a-z]{{2,10}}-)?{_URL}{{12,}}+", judge=_digit),
     _token("age-key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{58,}+"),
     _token("onepassword-token", "ops_eyJ", r"[A-Za-z0-9+/=_-]{100,}+"),
-    _shape(
-        "jwt",
-        "ey",
-        rf"(?:(?<![\w-])|{_ESCAPED})ey{_URL}{{10,}}+\.ey{_URL}{{6,}}+\.{_URL}{{8,}}+",
-    ),
+    _token("jwt", "ey", rf"{_URL}{{10,}}+\.ey{_URL}{{6,}}+\.{_URL}{{8,}}+", rf"(?:(?<![\w-])|{_ESCAPED})"),
     _shape(
         "discord-token",
         ".",

@@ -8,9 +8,6 @@ SHORTEST = 6
 LONG = 20
 """From here on a bare value of letters alone is a secret."""
 
-_JUDGED = 256
-"""A bare value is judged by its beginning."""
-
 _HOLE = re.compile(
     r"""<[^<>]*>?                             # <your password>
     | (?:\$\{+[^{}]*\}+)+ | \$[A-Za-z_]\w*(?::\w+)? | \$[(].* | %\w+% | %[sdv]
@@ -90,7 +87,6 @@ def secret_bare(value: str, password: bool, tight: bool = False) -> bool:
 
     `tight`: it stood right behind a `=`, as in a file of variables.
     """
-    value = value[:_JUDGED]
     if len(value) < SHORTEST or stands_for_something(value) or _CODE.fullmatch(value) or _CJK.search(value):
         return False
     if value.isdigit():

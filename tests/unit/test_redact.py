@@ -19,7 +19,7 @@ PASSWORD = "".join(("hun", "ter", "27"))
 
 def one_of(texts: list[str]) -> st.SearchStrategy[str]:
     """By its place: the texts are too long to be shown in a strategy."""
-    return st.integers(0, len(texts) - 1).map(texts.__getitem__)
+    return st.integers(0, len(texts) - 1).map(lambda at: texts[at])
 
 
 SEPARATORS = st.sampled_from(
