@@ -40,6 +40,9 @@ _BARE = re.compile(
       | \\u(?!00(?:26|22|27|3[ce]))[0-9a-f]{4} | \\\\(?![nrtu"'\\]) ){1,8192}""",
     re.IGNORECASE | re.VERBOSE,
 )
+_SCALAR = re.compile(r"[^\s,;{}\[\]\"'`\\<>]{1,8192}+")
+"""Behind a key in quotes: a number of JSON and no bracket that follows it."""
+
 _ENDS = re.compile(r"(?<!\\)(\\*+)([\"'`])|[\n\r]")
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_-"
 _JUDGED = 256
@@ -89,9 +92,14 @@ class _Reader:
     def value(self, found: re.Match[str]) -> _Value | None:
         """What stands behind a sign and perhaps a quote."""
         start = found.end()
+        if _ends_a_string(self.text, found):
+            return None
         end = _closing(self.text, start, found["open"]) if found["open"] else None
         if end is not None:
             return _Value(start, end, True, self.text[start:end])
+        if found["open"] is None and found.groupdict().get("quote"):
+            scalar = _SCALAR.match(self.text, start)
+            return scalar and _Value(*scalar.span(), False, scalar[0][:_JUDGED])
         if start >= self._reach:
             bare = _BARE.match(self.text, start)
             if bare is None:
@@ -144,6 +152,16 @@ def _is_flag(text: str, at: int) -> bool:
     stem = before.rstrip(_NAME_CHARACTERS)
     lead = before[len(stem) :]
     return lead.startswith("--") or (lead == "-" and stem.endswith((" ", "`")))
+
+
+def _ends_a_string(text: str, found: re.Match[str]) -> bool:
+    """Whether the quote behind the sign is no opening one: `{"password: ": null, …}` is JSON. Behind a name in the
+    same quotes it is."""
+    opening: str = found["open"] or ""
+    if not opening.endswith('"') or not _closes(text, found.end()):
+        return False
+    groups = found.groupdict()
+    return groups.get("sign") is None or groups.get("quote") != opening
 
 
 def _closing(text: str, start: int, opening: str) -> int | None:

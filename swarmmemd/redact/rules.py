@@ -136,6 +136,12 @@ _VALUE = r"[^\s\"'`<>\\,;]"
 _OPEN = r"(?:\\{0,7}[\"'`]|\*\*)?"
 """A quote that may stand round a name or a value, escaped in JSON."""
 
+_SIGN = (
+    r"(?:\\{0,7}[\"'`][ \t]{0,8}(?:=>|:=|[=:,])[ \t]{0,8}\\{0,7}[\"'`]"
+    rf"|(?:\*\*)?[ \t]{{0,8}}(?:=>|:=|[=:,])[ \t]{{0,8}}{_OPEN})"
+)
+"""Between a name and its value. Behind a name in quotes a value without is a number of JSON, or no value."""
+
 TOKENS: tuple[Rule, ...] = (
     _token("anthropic-key", "sk-ant-", rf"{_URL}{{32,}}+"),
     _token("openrouter-key", "sk-or-", rf"(?:v\d+-)?{_HEX}{{32,}}+"),
@@ -165,7 +171,7 @@ TOKENS: tuple[Rule, ...] = (
         "aws-secret",
         "secret",
         r"(?:aws[\w .-]{0,20}secret|secret_?access_?key)[\w .-]{0,20}?"
-        rf"{_OPEN}[ \t]{{0,8}}(?:=>|:=|=|:|,)[ \t]{{0,8}}{_OPEN}(?P<s>[A-Za-z0-9/+]{{40}})(?![A-Za-z0-9/+])",
+        rf"{_SIGN}(?P<s>[A-Za-z0-9/+]{{40}})(?![A-Za-z0-9/+])",
         _documented,
     ),
     _token("google-key", "AIza", rf"{_URL}{{35,}}+", ALONE),
@@ -306,7 +312,7 @@ CONTEXTS: tuple[Rule, ...] = (
     _around(
         "auth-header",
         "authorization",
-        rf"authorization{_OPEN}[ \t]{{0,8}}:[ \t]{{0,8}}{_OPEN}(?P<s>{_VALUE}{{12,}}+)(?<![.,;)])",
+        rf"authorization{_SIGN}(?P<s>{_VALUE}{{12,}}+)(?<![.,;)])",
         _looks,
     ),
     _around(

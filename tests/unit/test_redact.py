@@ -143,6 +143,21 @@ def test_a_longer_token_than_its_issuer_makes_today_goes_whole() -> None:
     assert REDACTOR.redact(f"{GITHUB}{GITHUB[4:]}_x9").text == "[REDACTED:github-token]"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"password: ": null, "x": 1}',
+        '{"\\"secret\\": ": null, "password": null}',
+        '["password", "value=", null, "x"]',
+        '["--token","",123456,"x"]',
+        '["run --token ", "xx", 1]',
+        '{"Authorization": 1.0000000000000002e+16}',
+    ],
+)
+def test_a_string_that_ends_behind_a_sign_is_no_value(text: str) -> None:
+    assert REDACTOR.redact(text).text == text
+
+
 def test_an_escape_is_never_cut() -> None:
     assert REDACTOR.redact("C:\\" + "n" + "pm_" + ALNUM[:36]).text == "C:\\n[REDACTED:npm-token]"
 
