@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -346,3 +347,9 @@ def test_long_hostile_texts_take_no_more_than_their_length(piece: str, end: str)
     text = piece * (60_000 // len(piece)) + end
     once = REDACTOR.redact(text)
     assert len(once.text) < 10 * len(text)
+
+
+def test_every_kind_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "redaction.md").read_text()
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert set(re.findall(r"`([a-z-]+)`", " ".join(rows))) == set(KINDS)
