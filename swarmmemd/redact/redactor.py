@@ -144,25 +144,24 @@ class Redactor:
         return united(result, _RANKS)
 
 
+_RULES = (*TOKENS, *CONTEXTS)
 _HEADERS = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie"))
 
 
 def _found(text: str) -> Iterator[Span]:
     folded = text.lower()
     yield from private_keys(text)
-    for rule in TOKENS:
-        yield from _by_rule(rule, text, folded)
-    for rule in CONTEXTS:
-        yield from _by_rule(rule, text, folded)
+    for rule in _RULES:
+        compared = folded if rule.fold else text
+        for hint in rule.hints:
+            if hint in compared:
+                yield from _by_rule(rule, text)
+                break
     yield from assigned(text)
 
 
-def _by_rule(rule: Rule, text: str, folded: str) -> Iterator[Span]:
-    compared = folded if rule.fold else text
-    hints = [hint for hint in rule.hints if hint in compared]
-    if not hints:
-        return
-    matches = _anchored(rule, text, hints) if rule.anchored else rule.pattern.finditer(text)
+def _by_rule(rule: Rule, text: str) -> Iterator[Span]:
+    matches = _anchored(rule, text) if rule.anchored else rule.pattern.finditer(text)
     group: str | int = "s" if "s" in rule.pattern.groupindex else 0
     for found in matches:
         if rule.judge is None or rule.judge(found):
@@ -171,8 +170,8 @@ def _by_rule(rule: Rule, text: str, folded: str) -> Iterator[Span]:
             yield Span(start, end, rule.kind, core=(colon + 1, end) if colon >= 0 else None)
 
 
-def _anchored(rule: Rule, text: str, hints: Sequence[str]) -> Iterator[re.Match[str]]:
-    for hint in hints:
+def _anchored(rule: Rule, text: str) -> Iterator[re.Match[str]]:
+    for hint in rule.hints:
         at = text.find(hint)
         while at >= 0:
             found = rule.pattern.match(text, at)
