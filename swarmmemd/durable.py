@@ -76,8 +76,18 @@ class Directory:
 
     def child(self, name: str, create: bool = False, permissions: int = 0o777) -> "Directory":
         """The folder `name` in it. Raises `Refused` for anything that is no folder itself."""
-        if create:
-            self._make(name, permissions)
+        try:
+            return self._folder(name)
+        except FileNotFoundError:
+            if not create:
+                raise
+        seam.call("mkdir", name)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, permissions, dir_fd=self.descriptor)
+            self.sync()
+        return self._folder(name)
+
+    def _folder(self, name: str) -> "Directory":
         try:
             descriptor = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=self.descriptor)
         except OSError as error:
@@ -85,12 +95,6 @@ class Directory:
                 raise Refused(error.errno, "not a folder of its own", f"{self.shown}/{name}") from None
             raise
         return Directory(descriptor, f"{self.shown}/{name}")
-
-    def _make(self, name: str, permissions: int) -> None:
-        seam.call("mkdir", name)
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(name, permissions, dir_fd=self.descriptor)
-            self.sync()
 
     def descend(self, parts: tuple[str, ...], create: bool = False) -> "Directory":
         """The folder at the end of `parts`. With `create`, missing ones are made."""
