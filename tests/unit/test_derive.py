@@ -778,18 +778,33 @@ LEDGERS = st.one_of(
 )
 
 
-@given(st.lists(st.tuples(FIELDS, LEDGERS), min_size=1, max_size=5))
+LOOKS = st.lists(st.tuples(FIELDS, LEDGERS), min_size=1, max_size=5)
+
+
+@given(LOOKS)
 @settings(deadline=None)
-def test_any_object_is_looked_at_without_an_error_and_once(looks: list[tuple[dict[str, Any], Any]]) -> None:
+def test_any_object_is_looked_at_without_an_error(looks: list[tuple[dict[str, Any], Any]]) -> None:
     player = Player(ME)
     for fields, missions in looks:
-        view = snapshot(fields)
-        for event in player.look(view, missions, at=LATER):
+        for event in player.look(snapshot(fields), missions, at=LATER):
             assert event.at <= LATER
             assert event.worker == ME
-        assert player.look(view, missions, at=LATER) == ()
     ids = [event.id for event in player.events]
     assert len(ids) == len(set(ids))
+
+
+@given(LOOKS, st.lists(st.integers(START, START + 3), min_size=5, max_size=5))
+@settings(deadline=None)
+def test_a_second_look_at_any_object_with_a_dispatch_time_is_no_news(
+    looks: list[tuple[dict[str, Any], Any]], times: list[int]
+) -> None:
+    player = Player(ME)
+    for (fields, missions), dispatched in zip(looks, times, strict=False):
+        view = snapshot({**fields, "lastDispatchAt": dispatched})
+        player.look(view, missions, at=LATER)
+        before = player.state
+        assert player.look(view, missions, at=LATER) == ()
+        assert player.state == before
 
 
 @given(FIELDS)
