@@ -49,7 +49,7 @@ class Tree:
         self.config = config
         self.state = state
         self.journal = journal
-        self.memory = Memory(config.profiles_root, journal, config.coexist.settle_ms / 1000)
+        self.memory = Memory(config.profiles_root, journal, config.coexist.settle_ms / 1000, clock.wall)
         self.turns = Turns(config.profiles_root, config.workspace_root, journal, self.memory, clock)
         self._clock = clock
         self._instance = instance
@@ -96,20 +96,29 @@ def open_tree(config: Config, clock: Clock) -> Iterator[Tree]:
     Raises `HeldError`, `JournalError`, `StorageError` or `DeniedError`.
     """
     with ExitStack() as stack:
-        state = stack.enter_context(_state_directory(config))
-        instance = Instance(state)
-        stack.callback(instance.release)
-        instance.take_state()
-        locked = instance.take_root(config.profiles_root)
-        instance.take_root(config.shared_root)
-        instance.say(_holder(config, clock))
-        sweep_temporaries(state)
-        journal = Journal.open(config.state_dir / layout.JOURNAL)
-        stack.callback(journal.close)
-        tree = Tree(config, clock, state, instance, journal, locked)
-        stack.callback(tree.memory.close)
-        tree.turns.recover()
+        try:
+            tree = _opened(config, clock, stack)
+        except OSError as error:
+            where = error.filename or config.state_dir
+            raise StorageError(f"{where}: {error.strerror}", "Free some space, or check the disk.") from error
         yield tree
+
+
+def _opened(config: Config, clock: Clock, stack: ExitStack) -> Tree:
+    state = stack.enter_context(_state_directory(config))
+    instance = Instance(state)
+    stack.callback(instance.release)
+    instance.take_state()
+    locked = instance.take_root(config.profiles_root)
+    instance.take_root(config.shared_root)
+    sweep_temporaries(state)
+    instance.say(_holder(config, clock))
+    journal = Journal.open(config.state_dir / layout.JOURNAL)
+    stack.callback(journal.close)
+    tree = Tree(config, clock, state, instance, journal, locked)
+    stack.callback(tree.memory.close)
+    tree.turns.recover()
+    return tree
 
 
 def _state_directory(config: Config) -> Directory:

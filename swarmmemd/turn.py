@@ -13,7 +13,7 @@ from swarmmemd import layout
 from swarmmemd.derive import derive
 from swarmmemd.errors import StorageError
 from swarmmemd.journal import Change, Journal, Recorded, Rendered
-from swarmmemd.memory.obstacles import Obstacle
+from swarmmemd.memory.obstacles import Obstacle, obstacle
 from swarmmemd.memory.readback import read_back
 from swarmmemd.memory.summaries import rendered_by
 from swarmmemd.memory.worker import Memory
@@ -56,7 +56,7 @@ class Tracked:
         self.state: WorkerState | None = None
         self.ledger: Ledger | None = None
         self.bad_ids: tuple[str, ...] = ()
-        self.unshown: dict[MissionId, tuple[bytes, ...]] = {}
+        self.unshown: set[MissionId] = set()
         self.obstacles: list[Obstacle] = []
         self.apply_after = 0.0
         self._failures = 0
@@ -114,7 +114,7 @@ class Turns:
         seen = [(one, shown) for one in tracked if (shown := self._observed(one, report)) is not None]
         seam.call("turn", "observe")
         try:
-            found = [(one, self._derived(one, shown)) for one, shown in seen]
+            found = [(one, change) for one, shown in seen if (change := self._tried(one, shown, report))]
             seam.call("turn", "derive")
             self._record(found, report)
             seam.call("turn", "record")
@@ -127,9 +127,9 @@ class Turns:
         seam.call("turn", "settle")
         return report
 
-    def show_later(self, one: Tracked, mission: MissionId, others: tuple[bytes, ...]) -> None:
+    def show_later(self, one: Tracked, mission: MissionId) -> None:
         """A `SUMMARY.md` that others are writing is made true by a later turn."""
-        one.unshown[mission] = (*one.unshown.get(mission, ()), *others)
+        one.unshown.add(mission)
 
     def settle(self) -> None:
         """Commits what was applied, where no later turn did it on its way. Raises `StorageError`."""
@@ -165,6 +165,16 @@ class Turns:
         one.ledger = seen.ledger
         return Change(before=before, after=found.state, events=found.events, rendered=_rendered(found.events))
 
+    def _tried(self, one: Tracked, seen: Observation, report: Report) -> Change | None:
+        """What the look has shown; None where the worker's own memory cannot be read, which stops it alone."""
+        try:
+            return self._derived(one, seen)
+        except OSError as error:
+            one.forget()
+            one.put_off([obstacle(error, str(one.runtime.path.parent))], self._clock.monotonic())
+            report.obstacles[one.id] = one.obstacles
+            return None
+
     def _state(self, one: Tracked) -> WorkerState | None:
         """The worker's state; of a worker that the journal does not know, what its memory files tell."""
         if one.state is None:
@@ -172,12 +182,7 @@ class Turns:
         return one.state
 
     def _read_back(self, worker: WorkerId) -> WorkerState | None:
-        try:
-            files = read_back(self._profiles_root, worker)
-        except OSError as error:
-            raise StorageError(
-                f"{error.filename}: {error.strerror}", "Its memory must be readable."
-            ) from error
+        files = read_back(self._profiles_root, worker)
         if not files:
             return None
         state, events = remember(worker, [(file.mission, file.lines) for file in files])
@@ -212,8 +217,8 @@ class Turns:
             return
         try:
             obstacles = self._memory.apply(one.state, self._clock.monotonic())
-            for mission, others in one.unshown.items():
-                obstacles += self._memory.reshow(one.state, mission, self._clock.monotonic(), others)
+            for mission in one.unshown:
+                obstacles += self._memory.reshow(one.state, mission, self._clock.monotonic())
         except FileNotFoundError:
             # The profile is gone. It is never made again; what was to be written there waits, out of the way.
             self._journal.settle(unplaced=[record.seq for record in self._journal.waiting(one.id)])

@@ -11,29 +11,28 @@ from pathlib import Path
 from typing import TypeVar
 
 from swarmmemd import layout
-from swarmmemd.durable import Directory, Refused
+from swarmmemd.durable import Directory
 from swarmmemd.journal import Journal, Recorded
 from swarmmemd.memory.growing import GrowingFiles
-from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness
+from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness, obstacle
 from swarmmemd.memory.summaries import Summaries
 from swarmmemd.model import MissionId, WorkerId, utc_day
 from swarmmemd.state import WorkerState
 
 _K = TypeVar("_K")
 
-_REFUSED_RETRY = 60.0
-_FAILED_RETRY = 1.0
-
 
 class Memory:
     """The memory trees below one profiles root. `settle` is how long, in seconds, another writer may take."""
 
-    def __init__(self, profiles_root: Path, journal: Journal, settle: float) -> None:
+    def __init__(
+        self, profiles_root: Path, journal: Journal, settle: float, wall: Callable[[], float]
+    ) -> None:
         stillness = Stillness()
         self._root = profiles_root
         self._journal = journal
         self.growing = GrowingFiles(journal, stillness, settle)
-        self.summaries = Summaries(journal, stillness, settle)
+        self.summaries = Summaries(journal, stillness, settle, wall)
 
     def settle_within(self, seconds: float) -> None:
         """Changes how long another writer may take."""
@@ -48,10 +47,9 @@ class Memory:
         missions = self._journal.not_shown(state.worker)
         if not waiting and not missions:
             return []
-        with Directory.root(layout.profile(self._root, state.worker)) as profile:
-            one = _Pass(self, profile, state, now)
-            self._journal.settle(applied=one.run(waiting, missions))
-            return one.obstacles
+        return self._with_pass(
+            state, now, lambda one: self._journal.settle(applied=one.run(waiting, missions))
+        )
 
     def reshow(
         self, state: WorkerState, mission: MissionId, now: float, others: Sequence[bytes] = ()
@@ -60,9 +58,19 @@ class Memory:
         replacing has hidden. Raises FileNotFoundError as `apply` does."""
         if mission not in state.missions:
             return []
-        with Directory.root(layout.profile(self._root, state.worker)) as profile:
+        return self._with_pass(state, now, lambda one: one.show(mission, others))
+
+    def _with_pass(self, state: WorkerState, now: float, do: "Callable[[_Pass], object]") -> list[Obstacle]:
+        path = layout.profile(self._root, state.worker)
+        try:
+            profile = Directory.root(path)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            return [obstacle(error, str(path))]
+        with profile:
             one = _Pass(self, profile, state, now)
-            one.show(mission, others)
+            do(one)
             return one.obstacles
 
     def rescued(self, now: float) -> Iterator[tuple[WorkerId, MissionId, bytes]]:
@@ -132,14 +140,10 @@ class _Pass:
             step()
         except Obstructed as stopped:
             self.obstacles.append(stopped.obstacle)
-        except Refused as error:
-            reason = error.strerror or "refused"
-            self.obstacles.append(Obstacle(str(error.filename), reason, _REFUSED_RETRY, refused=True))
         except OSError as error:
             if self._profile.removed():
                 raise FileNotFoundError(self._profile.shown) from error
-            where = str(error.filename or self._profile.shown)
-            self.obstacles.append(Obstacle(where, error.strerror or str(error), _FAILED_RETRY))
+            self.obstacles.append(obstacle(error, self._profile.shown))
         else:
             return True
         return False

@@ -875,3 +875,46 @@ def test_a_lost_journal_does_not_change_the_events(story: list[tuple[str, ...]])
         assert lost.look(view) == ()
     assert lost.events == kept.events
     assert lost.state.missions == kept.state.missions
+
+
+def test_the_same_task_after_progress_is_no_dispatch() -> None:
+    plane = ControlPlane()
+    player = begun(plane)
+    player.look(plane.later().answer("IN_PROGRESS", "half"))
+    assert player.look(plane.later().dispatch()) == ()
+
+
+def test_an_old_block_is_not_the_answer_when_the_control_plane_blocks_the_next_dispatch() -> None:
+    plane = ControlPlane()
+    player = begun(plane)
+    player.look(plane.later().answer("BLOCKED", "waiting", "no key"))
+    player.look(plane.later().dispatch())
+    (event,) = player.look(plane.later().timeout())
+    assert (event.type.value, event.detail["origin"]) == ("blocked", "control-plane")
+
+
+def test_a_second_look_at_an_answered_dispatch_without_a_time_is_no_news() -> None:
+    player = Player(ME)
+    fields = {"phase": "dispatched", "checkpointStatus": "in_progress", "currentMissionId": A}
+    assert types(player.look(snapshot(fields))) == ["mission-start", "dispatch"]
+    answered = snapshot({**fields, "checkpointRaw": block()})
+    assert types(player.look(answered)) == ["checkpoint", "complete"]
+    assert player.look(answered) == ()
+
+
+def test_a_changed_task_alone_is_no_dispatch_after_a_lost_journal() -> None:
+    plane = ControlPlane()
+    player = begun(plane)
+    player.look(plane.later(1000).delivered())
+    player.look(plane.later().check_in(currentTask="Lay bricks, but slowly"))
+    player.lose_the_journal()
+    assert player.look(plane.later().check_in()) == ()
+
+
+def test_an_old_block_is_not_the_answer_when_the_next_dispatch_cannot_be_delivered() -> None:
+    plane = ControlPlane()
+    player = begun(plane)
+    player.look(plane.later().answer("BLOCKED", "waiting", "no key"))
+    player.look(plane.later().dispatch("Paint", "mission-b", "as-2"))
+    (event,) = player.look(plane.later().timeout("tmux: no server running"))
+    assert event.detail["origin"] == "control-plane"

@@ -25,6 +25,7 @@ LAYERS: list[set[str]] = [
         "render",
         "config",
         "durable",
+        "exchange",
         "log",
         "schedule",
     },
