@@ -92,7 +92,9 @@ class Summaries:
         return min((until for until, *_ in self._replaced), default=None)
 
     def replaced_by_others(self, profile: Path, worker: WorkerId, mission: MissionId) -> bool:
-        """Whether the file is another one than we left: a stat, for the sweep."""
+        """Whether the file is another one than we left, or lacks what was rescued: a stat, for the sweep."""
+        if self._unmerged.get((worker, mission)):
+            return True
         place = layout.summary(mission)
         try:
             with Directory.root(profile) as root, root.descend(place.folders) as folder:
@@ -126,22 +128,40 @@ class Summaries:
             if held is not None and new == text:
                 self._versions[worker, mission.mission] = held.version
                 return True
-            self._versions[worker, mission.mission] = replace(
-                folder, place.name, _bytes(new), held.version if held else None
-            )
-            seam.call("turn", f"applied {place.name}")
-            changed = held.reread() if held is not None else None
-            if held is not None:
-                self._replaced.append((now + max(self.settle, _HELD_FOR), worker, mission.mission, held))
-                held = None
-        except Moved as moved:
-            unmerged += [moved.data] if moved.data is not None else []
-            return False
-        finally:
+            hidden = self._replaced_by(folder, place, worker, mission.mission, new, held)
+        except BaseException:
             if held is not None:
                 held.close()
-        unmerged += [changed] if changed is not None else []
-        return changed is None
+            raise
+        if hidden is None:
+            if held is not None:
+                held.close()
+            return False
+        if held is not None:
+            if (changed := held.reread()) is not None:
+                hidden.append(changed)
+            self._replaced.append((now + max(self.settle, _HELD_FOR), worker, mission.mission, held))
+        unmerged += hidden
+        return not hidden
+
+    def _replaced_by(
+        self,
+        folder: Directory,
+        place: Place,
+        worker: WorkerId,
+        mission: MissionId,
+        new: str,
+        held: Held | None,
+    ) -> list[bytes] | None:
+        """Puts the new text in the place of the held version. Gives what somebody had put there meanwhile; None
+        where nothing was replaced, since somebody was quicker."""
+        expected = held.version if held else None
+        try:
+            self._versions[worker, mission] = replace(folder, place.name, _bytes(new), expected)
+        except Moved as moved:
+            return None if moved.data is None else [moved.data]
+        seam.call("turn", f"applied {place.name}")
+        return []
 
     def _wait_for_writer(
         self, worker: WorkerId, mission: MissionId, place: Place, held: Held, text: str, now: float
