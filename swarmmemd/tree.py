@@ -44,7 +44,6 @@ class Tree:
         state: Directory,
         instance: Instance,
         journal: Journal,
-        locked: bool,
     ) -> None:
         self.config = config
         self.state = state
@@ -53,12 +52,15 @@ class Tree:
         self.turns = Turns(config.profiles_root, config.workspace_root, journal, self.memory, clock)
         self._clock = clock
         self._instance = instance
-        self._locked = locked
 
     def discover(self) -> Found:
         """Lists the profiles and tracks the workers among them. Raises `HeldError` if another daemon writes to a
         root that has appeared only now."""
-        self._locked = self._locked or self._instance.take_root(self.config.profiles_root)
+        try:
+            self._instance.take_root(self.config.profiles_root)
+            self._instance.take_root(self.config.shared_root)
+        except DeniedError as error:
+            return Found(trouble=str(error))
         listed = self._listed()
         if isinstance(listed, Unreadable):
             return Found(trouble=listed.reason)
@@ -77,6 +79,14 @@ class Tree:
         """Takes over a configuration with the same roots."""
         self.config = config
         self.memory.settle_within(config.coexist.settle_ms / 1000)
+
+    def problems(self) -> tuple[str, ...]:
+        """What cannot be read or written now, a line each."""
+        workers = self.turns.workers.values()
+        unread = [
+            f"{one.id}/runtime.json: {one.runtime.trouble.reason}" for one in workers if one.runtime.trouble
+        ]
+        return (*unread, *(f"{one.id}/{o.path}: {o.reason}" for one in workers for o in one.obstacles))
 
     def everything(self) -> Report:
         """One turn for every worker."""
@@ -109,13 +119,13 @@ def _opened(config: Config, clock: Clock, stack: ExitStack) -> Tree:
     instance = Instance(state)
     stack.callback(instance.release)
     instance.take_state()
-    locked = instance.take_root(config.profiles_root)
+    instance.take_root(config.profiles_root)
     instance.take_root(config.shared_root)
     sweep_temporaries(state)
     instance.say(_holder(config, clock))
     journal = Journal.open(config.state_dir / layout.JOURNAL)
     stack.callback(journal.close)
-    tree = Tree(config, clock, state, instance, journal, locked)
+    tree = Tree(config, clock, state, instance, journal)
     stack.callback(tree.memory.close)
     tree.turns.recover()
     return tree

@@ -5,7 +5,9 @@ turn raises only `JournalError`. docs/architecture.md, "One turn".
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -27,6 +29,7 @@ from swarmmemd.sources.roster import parse_roster
 from swarmmemd.sources.runtime import parse_runtime
 from swarmmemd.state import WorkerState
 
+_T = TypeVar("_T")
 _LONGEST_WAIT = 60.0
 
 
@@ -60,6 +63,12 @@ class Tracked:
         self.obstacles: list[Obstacle] = []
         self.apply_after = 0.0
         self._failures = 0
+
+    @property
+    def due(self) -> float | None:
+        """When a source or a file that waits has to be looked at again, monotonic; None for no need."""
+        times = [self.runtime.due, self.apply_after if self.obstacles else None]
+        return min((time for time in times if time is not None), default=None)
 
     def forget(self) -> None:
         """What was looked at is not recorded: the next turn looks again."""
@@ -108,24 +117,49 @@ class Turns:
 
     def run(self, workers: Iterable[WorkerId]) -> Report:
         """One turn for these workers. What cannot be done now is in the report, with when to come back."""
+        tracked = self._known(workers)
+        report = self._look(tracked)
+        self._apply_all(tracked, report)
+        return report
+
+    def look(self, workers: Iterable[WorkerId]) -> Report:
+        """The first half of a turn: observe, derive, record. A state that is overwritten before it was looked at
+        is gone, so nobody's look waits for somebody else's files."""
+        return self._look(self._known(workers))
+
+    def apply(self, workers: Iterable[WorkerId]) -> Report:
+        """The second half: apply, settle. Repeating it changes nothing."""
         report = Report()
-        tracked = [self.workers[worker] for worker in dict.fromkeys(workers) if worker in self.workers]
+        self._apply_all(self._known(workers), report)
+        return report
+
+    def _known(self, workers: Iterable[WorkerId]) -> list[Tracked]:
+        return [self.workers[worker] for worker in dict.fromkeys(workers) if worker in self.workers]
+
+    def _look(self, tracked: list[Tracked]) -> Report:
+        report = Report()
         self.ledger.look(self._clock.monotonic(), self._clock.wall())
-        seen = [(one, shown) for one in tracked if (shown := self._observed(one, report)) is not None]
-        seam.call("turn", "observe")
         try:
-            found = [(one, change) for one, shown in seen if (change := self._tried(one, shown, report))]
+            seen = [(one, shown) for one in tracked if (shown := self._tried(one, self._observed, report))]
+            seam.call("turn", "observe")
+            found = [
+                (one, c)
+                for one, shown in seen
+                if (c := self._tried(one, partial(self._derived, shown), report))
+            ]
             seam.call("turn", "derive")
             self._record(found, report)
             seam.call("turn", "record")
         except StorageError as error:
             report.failure = error
-            for one, _ in seen:
+            for one in tracked:
                 one.forget()
+        return report
+
+    def _apply_all(self, tracked: list[Tracked], report: Report) -> None:
         for one in tracked:
             self._apply(one, report)
         seam.call("turn", "settle")
-        return report
 
     def show_later(self, one: Tracked, mission: MissionId) -> None:
         """A `SUMMARY.md` that others are writing is made true by a later turn."""
@@ -139,6 +173,7 @@ class Turns:
 
     def _observed(self, one: Tracked, report: Report) -> Observation | None:
         """What there is to judge: a changed `runtime.json`, a changed ledger; None where there is neither."""
+        self._state(one)
         view = one.runtime.look(self._clock.monotonic(), self._clock.wall())
         if isinstance(view, Absent):
             report.gone.add(one.id)
@@ -159,16 +194,16 @@ class Turns:
 
     # 2 derive
 
-    def _derived(self, one: Tracked, seen: Observation) -> Change:
+    def _derived(self, seen: Observation, one: Tracked, report: Report) -> Change:
         before = self._state(one)
         found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows)
         one.ledger = seen.ledger
         return Change(before=before, after=found.state, events=found.events, rendered=_rendered(found.events))
 
-    def _tried(self, one: Tracked, seen: Observation, report: Report) -> Change | None:
-        """What the look has shown; None where the worker's own memory cannot be read, which stops it alone."""
+    def _tried(self, one: Tracked, step: Callable[[Tracked, Report], _T | None], report: Report) -> _T | None:
+        """What the step gives; None where the worker's own memory cannot be read, which stops it alone."""
         try:
-            return self._derived(one, seen)
+            return step(one, report)
         except OSError as error:
             one.forget()
             one.put_off([obstacle(error, str(one.runtime.path.parent))], self._clock.monotonic())
@@ -200,6 +235,8 @@ class Turns:
             report.recorded += self._journal.record(changes)
         for one, change in found:
             one.state = change.after
+            if change.events:
+                one.apply_after = 0.0  # what stands in the way of one file need not stand in the way of these
 
     # 4 apply
 

@@ -36,6 +36,10 @@ class Follower:
         """The newest sequence number; 0 for an empty journal."""
         return int(self._rows("SELECT coalesce(max(seq), 0) FROM event")[0][0])
 
+    def read_back(self) -> int:
+        """The newest sequence number of what was read back from the memory files when the journal was made."""
+        return int(self._rows("SELECT coalesce(max(read_back), 0) FROM made")[0][0])
+
     def events(self, where: "Filter", after: int = 0, limit: int = 500) -> list[Recorded]:
         """The next events after sequence number `after`, oldest first, at most `limit`."""
         return self._select(where, "seq > ?", after, "seq", limit)

@@ -21,6 +21,7 @@ CREATE INDEX mission_not_shown ON mission (worker) WHERE shown = 0;
 CREATE TABLE rendered (
     worker TEXT NOT NULL, mission TEXT NOT NULL, section TEXT NOT NULL, line BLOB NOT NULL,
     PRIMARY KEY (worker, mission, section, line)) WITHOUT ROWID;
+CREATE TABLE made (worker TEXT PRIMARY KEY, read_back INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE file (
     worker TEXT NOT NULL, path TEXT NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL,
     size INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (worker, path)) WITHOUT ROWID;

@@ -7,7 +7,7 @@ from the events would lose or invent some after a crash. docs/architecture.md, "
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +61,11 @@ class Journal:
         return cls(connection, path)
 
     def close(self) -> None:
-        """Commits what was settled and closes."""
+        """Commits what was settled and closes. What cannot be committed is applied once more at the next start,
+        which changes nothing."""
         try:
-            self.flush()
+            with suppress(StorageError):
+                self.flush()
         finally:
             self._db.close()
 
@@ -139,7 +141,11 @@ class Journal:
         new: list[Recorded] = []
         with self._transaction():
             for change in changes:
-                new += self._events(change)
+                found = self._events(change)
+                new += found
+                if change.applied and found:
+                    row = (change.after.worker, found[-1].seq)
+                    self._db.execute("INSERT OR REPLACE INTO made VALUES (?, ?)", row)
                 self._state(change)
                 rows = ((change.after.worker, r.mission, r.section, _digest(r.line)) for r in change.rendered)
                 self._db.executemany("INSERT OR IGNORE INTO rendered VALUES (?, ?, ?, ?)", rows)
@@ -167,7 +173,7 @@ class Journal:
 
     def checkpoint(self) -> None:
         """Folds the write-ahead log back, so that it does not grow for ever."""
-        self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        self._rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -34,6 +34,8 @@ _YOUNG = 0.05
 """Seconds that a version of somebody else's must have stood before it is merged."""
 _PATIENCE = 0.5
 """Seconds after which one who writes without a pause is no longer waited for."""
+_HELD_AT_ONCE = 128
+"""Descriptors spent on replaced versions, at most."""
 _HELD_FOR = 0.5
 """Seconds, or the settle time where that is longer, for which a replaced version stays open."""
 
@@ -141,6 +143,8 @@ class Summaries:
             if (changed := held.reread()) is not None:
                 hidden.append(changed)
             self._replaced.append((now + max(self.settle, _HELD_FOR), worker, mission.mission, held))
+            while len(self._replaced) > _HELD_AT_ONCE:
+                self._replaced.pop(0)[3].close()
         unmerged += hidden
         return not hidden
 

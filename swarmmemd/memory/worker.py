@@ -2,7 +2,7 @@
 
 Order within one worker: episodes, then `SUMMARY.md`, then `events.jsonl`, so that who sees the line sees the
 rest. Each file is written once a turn. What stands in the way of one file stops only the events that belong
-into it. docs/architecture.md, "Apply".
+into it; then the worker is tried again with its next event, or after a while. docs/architecture.md, "Apply".
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,6 +13,7 @@ from typing import TypeVar
 from swarmmemd import layout
 from swarmmemd.durable import Directory
 from swarmmemd.journal import Journal, Recorded
+from swarmmemd.layout import Place
 from swarmmemd.memory.growing import GrowingFiles
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness, obstacle
 from swarmmemd.memory.summaries import Summaries
@@ -117,7 +118,8 @@ class _Pass:
         known = self._state.missions.get(mission)
         show = self._memory.summaries.show
         return known is None or self._tried(
-            partial(show, self._profile, self._state.worker, known, others, self._now)
+            partial(show, self._profile, self._state.worker, known, others, self._now),
+            layout.summary(mission),
         )
 
     def _episodes(self, waiting: Sequence[Recorded]) -> set[int]:
@@ -125,16 +127,16 @@ class _Pass:
         stuck: set[int] = set()
         write = partial(self._memory.growing.episode, self._profile, self._state.worker)
         for day, records in _grouped((utc_day(record.event.at), record) for record in waiting).items():
-            if not self._tried(partial(write, day, records, self._now)):
+            if not self._tried(partial(write, day, records, self._now), layout.episode(day)):
                 stuck.update(record.seq for record in records)
         return stuck
 
     def _events(self, mission: MissionId, records: Sequence[Recorded]) -> list[int]:
         write = partial(self._memory.growing.events, self._profile, self._state.worker)
-        done = self._tried(partial(write, mission, records, self._now))
+        done = self._tried(partial(write, mission, records, self._now), layout.events(mission))
         return [record.seq for record in records] if done else []
 
-    def _tried(self, step: Callable[[], None]) -> bool:
+    def _tried(self, step: Callable[[], None], place: Place) -> bool:
         """Whether the step succeeded; what stood in its way is kept."""
         try:
             step()
@@ -143,7 +145,7 @@ class _Pass:
         except OSError as error:
             if self._profile.removed():
                 raise FileNotFoundError(self._profile.shown) from error
-            self.obstacles.append(obstacle(error, self._profile.shown))
+            self.obstacles.append(obstacle(error, place.shown))
         else:
             return True
         return False

@@ -14,10 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from swarmmemd.inbox import Request, put
+from swarmmemd.inbox import Request, ask
 from swarmmemd.journal import Filter, Follower
 from swarmmemd.record import encode
-from swarmmemd.schedule import QUIET
 from tests.support import stopping
 
 PATIENCE = 20.0
@@ -170,15 +169,8 @@ class Home:
         return found
 
     def looked_at(self) -> None:
-        """Waits until the running daemon has looked at everything: what `swarmmemd once` asks for.
-
-        It is asked twice, a moment apart: two looks at one worker are never closer than a few milliseconds,
-        and a question between the two can be answered without the second.
-        """
-        for _ in range(2):
-            request = put(self.state, Request("once"))
-            until(lambda path=request: not path.exists(), "the daemon to look at everything")  # type: ignore[misc]
-            time.sleep(2 * QUIET)
+        """Waits until the running daemon has looked at everything: what `swarmmemd once` asks for."""
+        assert ask(self.state, Request("once"), PATIENCE) is not None
 
     def drop_journal(self) -> None:
         """Deletes the journal's files."""
