@@ -20,6 +20,7 @@ from types import EllipsisType
 
 import msgspec
 
+from swarmmemd.exchange import exchange
 from swarmmemd.seam import seam
 
 TEMPORARY = ".swarmmemd-tmp-"
@@ -76,8 +77,18 @@ class Directory:
 
     def child(self, name: str, create: bool = False, permissions: int = 0o777) -> "Directory":
         """The folder `name` in it. Raises `Refused` for anything that is no folder itself."""
-        if create:
-            self._make(name, permissions)
+        try:
+            return self._folder(name)
+        except FileNotFoundError:
+            if not create:
+                raise
+        seam.call("mkdir", name)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, permissions, dir_fd=self.descriptor)
+            self.sync()
+        return self._folder(name)
+
+    def _folder(self, name: str) -> "Directory":
         try:
             descriptor = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=self.descriptor)
         except OSError as error:
@@ -85,12 +96,6 @@ class Directory:
                 raise Refused(error.errno, "not a folder of its own", f"{self.shown}/{name}") from None
             raise
         return Directory(descriptor, f"{self.shown}/{name}")
-
-    def _make(self, name: str, permissions: int) -> None:
-        seam.call("mkdir", name)
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(name, permissions, dir_fd=self.descriptor)
-            self.sync()
 
     def descend(self, parts: tuple[str, ...], create: bool = False) -> "Directory":
         """The folder at the end of `parts`. With `create`, missing ones are made."""
@@ -211,6 +216,8 @@ class Appending:
         if data:
             write_all(self._descriptor, data, self.name)
         sync(self._descriptor, self.name)
+        if os.fstat(self._descriptor).st_nlink == 0:
+            raise FileNotFoundError(errno.ENOENT, "deleted while it was written", self.name)
         if self._made:
             self._directory.sync()
             self._made = False
@@ -274,7 +281,12 @@ def read_file(directory: Directory, name: str, limit: int) -> bytes | None:
 
 
 class Moved(Exception):
-    """Somebody else wrote the file between reading and replacing it: merge again."""
+    """Somebody else wrote the file between reading and replacing it: merge again. `data` is his version where
+    ours stands in its place already, and it is nowhere else."""
+
+    def __init__(self, name: str, data: bytes | None = None) -> None:
+        super().__init__(name)
+        self.data = data
 
 
 def replace(
@@ -304,13 +316,47 @@ def replace(
         if expected is not ... and version_at(directory, name) != expected:
             raise Moved(name)
         seam.call("rename", name)
-        os.rename(temporary, name, src_dir_fd=directory.descriptor, dst_dir_fd=directory.descriptor)
+        if expected is ... or expected is None:
+            _put(directory, temporary, name, new=expected is None)
+        else:
+            _swap(directory, temporary, name, expected)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=directory.descriptor)
         raise
     directory.sync()
     return written
+
+
+def _put(directory: Directory, temporary: str, name: str, new: bool) -> None:
+    """Gives the file its name; with `new` only if nobody has taken it meanwhile."""
+    there = {"src_dir_fd": directory.descriptor, "dst_dir_fd": directory.descriptor}
+    if not new:
+        os.rename(temporary, name, **there)
+        return
+    try:
+        os.link(temporary, name, follow_symlinks=False, **there)
+    except FileExistsError:
+        raise Moved(name) from None
+    os.unlink(temporary, dir_fd=directory.descriptor)
+
+
+def _swap(directory: Directory, temporary: str, name: str, expected: Version) -> None:
+    """Exchanges the two and looks at what came out: a version that somebody put there since it was compared
+    is not lost. Where the file system cannot exchange, it is renamed over."""
+    if not exchange(directory.descriptor, temporary, name):
+        os.rename(temporary, name, src_dir_fd=directory.descriptor, dst_dir_fd=directory.descriptor)
+        return
+    try:
+        other = (
+            None
+            if version_at(directory, temporary) == expected
+            else read_file(directory, temporary, sys.maxsize)
+        )
+    finally:
+        os.unlink(temporary, dir_fd=directory.descriptor)
+    if other is not None:
+        raise Moved(name, other)
 
 
 def _keep_mode(directory: Directory, name: str, descriptor: int, permissions: int | None) -> None:

@@ -7,6 +7,7 @@ cannot write one tree. No PID file is believed. docs/architecture.md, "One daemo
 import contextlib
 import os
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,9 @@ import msgspec
 from swarmmemd import layout
 from swarmmemd.durable import Directory, flock, open_file, read_file, replace
 from swarmmemd.errors import DeniedError, HeldError, StorageError
+
+_ASKED_WITHIN = 0.25
+"""Seconds in which `is_running` lets go of the lock again."""
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,12 +36,13 @@ class Instance:
     def __init__(self, state: Directory) -> None:
         self.state = state
         self._held = contextlib.ExitStack()
+        self._roots: dict[Path, tuple[tuple[int, int], contextlib.ExitStack]] = {}
 
     def take_state(self) -> None:
         """Locks the state directory. Raises `HeldError`, naming the holder."""
         descriptor = open_file(self.state, layout.LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         self._held.callback(os.close, descriptor)
-        if not self._held.enter_context(flock(descriptor)):
+        if not _locked(self._held, descriptor):
             holder = holder_of(self.state)
             who = f"process {holder.pid}, running since {holder.since}" if holder else _by_kernel(descriptor)
             raise HeldError(
@@ -46,19 +51,33 @@ class Instance:
             )
 
     def take_root(self, root: Path) -> bool:
-        """Locks a root; False while it does not exist. Raises `HeldError` or `DeniedError`."""
+        """Locks a root, and again where another folder has come in its place; False while there is none.
+
+        Raises `HeldError` or `DeniedError`.
+        """
         try:
+            found = root.stat()
+            known = self._roots.get(root)
+            if known is not None and known[0] == (found.st_dev, found.st_ino):
+                return True
             directory = Directory.root(root)
         except FileNotFoundError:
             return False
         except OSError as error:
             raise DeniedError(f"{root}: {error.strerror}", "Check its owner and permissions.") from error
-        self._held.callback(directory.close)
-        if not self._held.enter_context(flock(directory.descriptor)):
+        held = contextlib.ExitStack()
+        held.callback(directory.close)
+        if not held.enter_context(flock(directory.descriptor)):
+            who = _by_kernel(directory.descriptor)
+            held.close()
             raise HeldError(
-                f"Another swarmmemd writes to {root}: {_by_kernel(directory.descriptor)}",
+                f"Another swarmmemd writes to {root}: {who}",
                 "It has another state directory. Stop it, or use its --state-dir.",
             )
+        if known is not None:
+            known[1].close()
+        found = os.fstat(directory.descriptor)
+        self._roots[root] = ((found.st_dev, found.st_ino), held)
         return True
 
     def say(self, holder: Holder) -> None:
@@ -67,7 +86,20 @@ class Instance:
 
     def release(self) -> None:
         """Lets go of everything; the files stay."""
+        for _, held in self._roots.values():
+            held.close()
+        self._roots = {}
         self._held.close()
+
+
+def _locked(held: contextlib.ExitStack, descriptor: int) -> bool:
+    """Takes the lock. Who only asks whether a daemon runs holds it for a moment: that is waited for."""
+    end = time.monotonic() + _ASKED_WITHIN
+    while not held.enter_context(flock(descriptor)):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def holder_of(state: Directory) -> Holder | None:

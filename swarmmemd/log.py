@@ -25,20 +25,36 @@ def configure(style: str, level: str, stream: TextIO = sys.stderr) -> Log:
         if readable
         else structlog.processors.JSONRenderer(ensure_ascii=False)
     )
+    set_level(level)
     structlog.configure(
         processors=[
+            _by_level,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             _harmless_values,
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
         logger_factory=structlog.PrintLoggerFactory(stream),
         cache_logger_on_first_use=True,
     )
     log: Log = structlog.get_logger()
     return log
+
+
+_threshold = [logging.INFO]
+
+
+def set_level(level: str) -> None:
+    """Says from which level on lines are written: debug, info, warning or error."""
+    _threshold[0] = logging.getLevelNamesMapping()[level.upper()]
+
+
+def _by_level(_: Any, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    if logging.getLevelNamesMapping().get(method.upper(), logging.INFO) < _threshold[0]:
+        raise structlog.DropEvent
+    return event
 
 
 def _harmless_values(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -39,7 +39,11 @@ def assignment_id(text: object) -> AssignmentId | None:
 def iso(at: int) -> str:
     """`at` as the specification writes times: `2026-04-28T00:00:00.000Z`."""
     moment = datetime.fromtimestamp(at // 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at % 1000:03d}Z"
+    return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}.{at % 1000:03d}Z"
+
+
+_LAST = 253_370_764_800_000
+"""9999-01-01: a time after it, or before the epoch, is none that a file of ours could have."""
 
 
 def parse_iso(text: object) -> int | None:
@@ -49,7 +53,8 @@ def parse_iso(text: object) -> int | None:
     try:
         moment = datetime.fromisoformat(text)
         aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return int(aware.timestamp() * 1000 + 0.5)
+        at = int(aware.timestamp() * 1000 + 0.5)
+        return at if 0 <= at < _LAST else None
     except (ValueError, OverflowError):
         return None
 

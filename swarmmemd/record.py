@@ -19,21 +19,13 @@ from swarmmemd.model import (
     parse_iso,
     worker_id,
 )
+from swarmmemd.text import whole
 
 LINE_LIMIT = 64 * 1024
 """Bytes of a line with its line break. Longer values are cut and marked with their length."""
 
 _SHORTEST_CUT = 64
 _encoder = msgspec.json.Encoder()
-
-
-def clean(value: Any) -> Any:
-    """`value` without what UTF-8 cannot hold: half an emoji becomes U+FFFD."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode() if not value.isascii() else value
-    if isinstance(value, dict):
-        return {clean(key): clean(item) for key, item in value.items()}
-    return value
 
 
 def encode(event: Event) -> bytes:
@@ -44,10 +36,10 @@ def encode(event: Event) -> bytes:
         "workerId": event.worker,
         "missionId": event.mission,
         "assignmentId": event.assignment,
-        "summary": clean(event.summary),
+        "summary": whole(event.summary),
     }
     if event.detail:
-        line["event"] = clean(event.detail)
+        line["event"] = {whole(k): whole(v) if isinstance(v, str) else v for k, v in event.detail.items()}
     line["id"] = event.id
     data = _encoder.encode(line)
     if len(data) >= LINE_LIMIT:
@@ -57,29 +49,28 @@ def encode(event: Event) -> bytes:
 
 def _shortened(line: dict[str, Any]) -> bytes:
     """Cuts the longest value again and again, by half of it or by what is too much, until the line fits."""
-    whole: dict[tuple[str, ...], int] = {}
+    kept = _texts(line)
+    whole_texts = dict(kept)
     while len(data := _encoder.encode(line)) >= LINE_LIMIT:
-        path, text = max(_texts(line), key=lambda item: len(item[1]))
-        length = whole.setdefault(path, len(text))
+        path = max(kept, key=lambda key: len(kept[key]))
+        if len(kept[path]) <= _SHORTEST_CUT:
+            line.pop("event", None)  # thousands of short values: none of ours
+            kept = {path: text for path, text in kept.items() if path == "summary"}
+            continue
         excess = len(data) - LINE_LIMIT + _SHORTEST_CUT
-        keep = max(len(text) - max(excess // 3, _SHORTEST_CUT), len(text) // 2)
-        _put(line, path, f"{text[:keep].partition('… [cut, ')[0]}… [cut, {length} characters]")
+        keep = max(len(kept[path]) - max(excess // 3, _SHORTEST_CUT), len(kept[path]) // 2)
+        kept[path] = whole_texts[path][:keep]
+        text = f"{kept[path]}… [cut, {len(whole_texts[path])} characters]"
+        if path == "summary":
+            line["summary"] = text
+        else:
+            line["event"] = {**line["event"], path.removeprefix("event."): text}
     return data
 
 
-def _texts(line: dict[str, Any]) -> list[tuple[tuple[str, ...], str]]:
-    found: list[tuple[tuple[str, ...], str]] = [(("summary",), line["summary"])]
-    found += [
-        (("event", key), value) for key, value in line.get("event", {}).items() if isinstance(value, str)
-    ]
-    return found
-
-
-def _put(line: dict[str, Any], path: tuple[str, ...], text: str) -> None:
-    if len(path) == 1:
-        line[path[0]] = text
-    else:
-        line["event"] = {**line["event"], path[1]: text}
+def _texts(line: dict[str, Any]) -> dict[str, str]:
+    texts = {f"event.{key}": value for key, value in line.get("event", {}).items() if isinstance(value, str)}
+    return {"summary": line["summary"], **texts}
 
 
 def decode(data: bytes, worker: WorkerId) -> Event | Foreign | None:
@@ -112,8 +103,15 @@ def _own(line: dict[str, Any], worker: WorkerId) -> Event | None:
         mission=mission_id(line.get("missionId")),
         assignment=assignment_id(line.get("assignmentId")),
         summary=summary,
-        detail=detail if isinstance(detail, dict) else {},
+        detail=_plain(detail) if isinstance(detail, dict) else {},
     )
+
+
+def _plain(detail: dict[str, Any]) -> dict[str, Any]:
+    """The values that a line of ours can hold: texts, numbers, nulls."""
+    return {
+        key: value for key, value in detail.items() if value is None or isinstance(value, str | int | float)
+    }
 
 
 _SURE_TO_FIT = 8 * 1024

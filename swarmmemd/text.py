@@ -16,6 +16,11 @@ def _shown(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
+def whole(text: str) -> str:
+    """`text` with half an emoji, which UTF-8 cannot hold, as U+FFFD. Writers cut texts by UTF-16 units."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def one_row(text: str, width: int) -> str:
     """`text` as one line of at most `width` characters, harmless."""
     row = " ".join(harmless(text).split())

@@ -19,7 +19,7 @@ from swarmmemd.instance import Holder, Instance
 from swarmmemd.journal import Journal
 from swarmmemd.memory.shared import SharedMemory
 from swarmmemd.memory.worker import Memory
-from swarmmemd.model import Unreadable, WorkerId, iso
+from swarmmemd.model import MissionId, Unreadable, WorkerId, iso
 from swarmmemd.redact import Redactor
 from swarmmemd.sources.profiles import Profiles, list_profiles
 from swarmmemd.turn import Clock, Report, Turns
@@ -46,14 +46,15 @@ class Tree:
         state: Directory,
         instance: Instance,
         journal: Journal,
-        locked: bool,
     ) -> None:
         self.config = config
         self.state = state
         self.journal = journal
         redactor = Redactor(config.redact.patterns, config.redact.allow)
         local = redactor if config.redact.local else None
-        self.memory = Memory(config.profiles_root, journal, config.coexist.settle_ms / 1000, local)
+        self.memory = Memory(
+            config.profiles_root, journal, config.coexist.settle_ms / 1000, clock.wall, local
+        )
         self.shared = SharedMemory(
             config.shared_root,
             config.profiles_root,
@@ -64,12 +65,15 @@ class Tree:
         self.turns = Turns(config, journal, self.memory, self.shared, clock)
         self._clock = clock
         self._instance = instance
-        self._locked = locked
 
     def discover(self) -> Found:
         """Lists the profiles and tracks the workers among them. Raises `HeldError` if another daemon writes to a
         root that has appeared only now."""
-        self._locked = self._locked or self._instance.take_root(self.config.profiles_root)
+        try:
+            self._instance.take_root(self.config.profiles_root)
+            self._instance.take_root(self.config.shared_root)
+        except DeniedError as error:
+            return Found(trouble=str(error))
         listed = self._listed()
         if isinstance(listed, Unreadable):
             return Found(trouble=listed.reason)
@@ -89,6 +93,18 @@ class Tree:
         self.config = config
         self.memory.settle_within(config.coexist.settle_ms / 1000)
 
+    def archive(self, mission: MissionId) -> int | None:
+        """Archives a completed mission. Gives the number of files that changed; None if nobody completed it."""
+        return self.shared.archive_by_hand(mission)
+
+    def problems(self) -> tuple[str, ...]:
+        """What cannot be read or written now, a line each."""
+        workers = self.turns.workers.values()
+        unread = [
+            f"{one.id}/runtime.json: {one.runtime.trouble.reason}" for one in workers if one.runtime.trouble
+        ]
+        return (*unread, *(f"{one.id}/{o.path}: {o.reason}" for one in workers for o in one.obstacles))
+
     def everything(self) -> Report:
         """One turn for every worker."""
         return self.turns.run(tuple(self.turns.workers))
@@ -107,20 +123,29 @@ def open_tree(config: Config, clock: Clock) -> Iterator[Tree]:
     Raises `HeldError`, `JournalError`, `StorageError` or `DeniedError`.
     """
     with ExitStack() as stack:
-        state = stack.enter_context(_state_directory(config))
-        instance = Instance(state)
-        stack.callback(instance.release)
-        instance.take_state()
-        locked = instance.take_root(config.profiles_root)
-        instance.take_root(config.shared_root)
-        instance.say(_holder(config, clock))
-        sweep_temporaries(state)
-        journal = Journal.open(config.state_dir / layout.JOURNAL)
-        stack.callback(journal.close)
-        tree = Tree(config, clock, state, instance, journal, locked)
-        stack.callback(tree.memory.close)
-        tree.turns.recover()
+        try:
+            tree = _opened(config, clock, stack)
+        except OSError as error:
+            where = error.filename or config.state_dir
+            raise StorageError(f"{where}: {error.strerror}", "Free some space, or check the disk.") from error
         yield tree
+
+
+def _opened(config: Config, clock: Clock, stack: ExitStack) -> Tree:
+    state = stack.enter_context(_state_directory(config))
+    instance = Instance(state)
+    stack.callback(instance.release)
+    instance.take_state()
+    instance.take_root(config.profiles_root)
+    instance.take_root(config.shared_root)
+    sweep_temporaries(state)
+    instance.say(_holder(config, clock))
+    journal = Journal.open(config.state_dir / layout.JOURNAL)
+    stack.callback(journal.close)
+    tree = Tree(config, clock, state, instance, journal)
+    stack.callback(tree.memory.close)
+    tree.turns.recover()
+    return tree
 
 
 def _state_directory(config: Config) -> Directory:

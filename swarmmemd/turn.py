@@ -5,7 +5,8 @@ turn raises only `JournalError`. docs/architecture.md, "One turn".
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 
@@ -15,7 +16,7 @@ from swarmmemd.derive import Version, derive
 from swarmmemd.errors import StorageError
 from swarmmemd.handoff import sha256
 from swarmmemd.journal import Change, Journal, KeptHandoff, Recorded, Rendered
-from swarmmemd.memory.obstacles import Obstacle
+from swarmmemd.memory.obstacles import Obstacle, obstacle
 from swarmmemd.memory.readback import read_back
 from swarmmemd.memory.shared import SharedMemory
 from swarmmemd.memory.summaries import rendered_by
@@ -31,6 +32,7 @@ from swarmmemd.sources.roster import parse_roster
 from swarmmemd.sources.runtime import parse_runtime
 from swarmmemd.state import WorkerState
 
+_T = TypeVar("_T")
 _LONGEST_WAIT = 60.0
 
 
@@ -81,11 +83,16 @@ class Tracked:
         self.state: WorkerState | None = None
         self.ledger: Ledger | None = None
         self.bad_ids: tuple[str, ...] = ()
-        self.unshown: dict[MissionId, tuple[bytes, ...]] = {}
+        self.unshown: set[MissionId] = set()
         self.introduced: RosterWorker | None = None
         self.refused: dict[str, str] = {}
         self.memory = Backoff()
         self.shared = Backoff()
+
+    @property
+    def obstacles(self) -> list[Obstacle]:
+        """What stands in the way of its files, in its own folder and in the shared one."""
+        return self.memory.obstacles + self.shared.obstacles
 
     @property
     def due(self) -> float | None:
@@ -141,28 +148,53 @@ class Turns:
 
     def run(self, workers: Iterable[WorkerId]) -> Report:
         """One turn for these workers. What cannot be done now is in the report, with when to come back."""
+        tracked = self._known(workers)
+        report = self._look(tracked)
+        self._apply_all(tracked, report)
+        return report
+
+    def look(self, workers: Iterable[WorkerId]) -> Report:
+        """The first half of a turn: observe, derive, record. A state that is overwritten before it was looked at
+        is gone, so nobody's look waits for somebody else's files."""
+        return self._look(self._known(workers))
+
+    def apply(self, workers: Iterable[WorkerId]) -> Report:
+        """The second half: apply, settle. Repeating it changes nothing."""
         report = Report()
-        tracked = [self.workers[worker] for worker in dict.fromkeys(workers) if worker in self.workers]
+        self._apply_all(self._known(workers), report)
+        return report
+
+    def _known(self, workers: Iterable[WorkerId]) -> list[Tracked]:
+        return [self.workers[worker] for worker in dict.fromkeys(workers) if worker in self.workers]
+
+    def _look(self, tracked: list[Tracked]) -> Report:
+        report = Report()
         self.ledger.look(self._clock.monotonic(), self._clock.wall())
-        seen = [(one, shown) for one in tracked if (shown := self._observed(one, report)) is not None]
-        seam.call("turn", "observe")
         try:
-            found = [(one, self._derived(one, shown)) for one, shown in seen]
+            seen = [(one, shown) for one in tracked if (shown := self._tried(one, self._observed, report))]
+            seam.call("turn", "observe")
+            found = [
+                (one, c)
+                for one, shown in seen
+                if (c := self._tried(one, partial(self._derived, shown), report))
+            ]
             seam.call("turn", "derive")
             self._record(found, report)
             seam.call("turn", "record")
         except StorageError as error:
             report.failure = error
-            for one, _ in seen:
+            for one in tracked:
                 one.forget()
+        return report
+
+    def _apply_all(self, tracked: list[Tracked], report: Report) -> None:
         for one in tracked:
             self._apply(one, report)
         seam.call("turn", "settle")
-        return report
 
-    def show_later(self, one: Tracked, mission: MissionId, others: tuple[bytes, ...]) -> None:
+    def show_later(self, one: Tracked, mission: MissionId) -> None:
         """A `SUMMARY.md` that others are writing is made true by a later turn."""
-        one.unshown[mission] = (*one.unshown.get(mission, ()), *others)
+        one.unshown.add(mission)
 
     def settle(self) -> None:
         """Commits what was applied, where no later turn did it on its way. Raises `StorageError`."""
@@ -172,6 +204,7 @@ class Turns:
 
     def _observed(self, one: Tracked, report: Report) -> Observation | None:
         """What there is to judge: a changed `runtime.json`, a changed ledger; None where there is neither."""
+        self._state(one)
         view = one.runtime.look(self._clock.monotonic(), self._clock.wall())
         if isinstance(view, Absent):
             report.gone.add(one.id)
@@ -205,7 +238,7 @@ class Turns:
 
     # 2 derive
 
-    def _derived(self, one: Tracked, seen: Observation) -> Change:
+    def _derived(self, seen: Observation, one: Tracked, report: Report) -> Change:
         before = self._state(one)
         found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows)
         one.ledger = seen.ledger
@@ -234,6 +267,16 @@ class Turns:
             one.refused.pop(path, None)
         one.refused.update(refused)
 
+    def _tried(self, one: Tracked, step: Callable[[Tracked, Report], _T | None], report: Report) -> _T | None:
+        """What the step gives; None where the worker's own memory cannot be read, which stops it alone."""
+        try:
+            return step(one, report)
+        except OSError as error:
+            one.forget()
+            one.memory.note([obstacle(error, str(one.runtime.path.parent))], self._clock.monotonic())
+            report.obstacles[one.id] = one.obstacles
+            return None
+
     def _state(self, one: Tracked) -> WorkerState | None:
         """The worker's state; of a worker that the journal does not know, what its memory files tell."""
         if one.state is None:
@@ -241,12 +284,7 @@ class Turns:
         return one.state
 
     def _read_back(self, worker: WorkerId) -> WorkerState | None:
-        try:
-            files = read_back(self._profiles_root, worker)
-        except OSError as error:
-            raise StorageError(
-                f"{error.filename}: {error.strerror}", "Its memory must be readable."
-            ) from error
+        files = read_back(self._profiles_root, worker)
         if not files:
             return None
         state, events = remember(worker, [(file.mission, file.lines) for file in files])
@@ -266,6 +304,10 @@ class Turns:
             report.recorded += self._journal.record(changes)
         for one, change in found:
             one.state = change.after
+            if change.events:
+                one.memory.after = (
+                    0.0  # what stands in the way of one file need not stand in the way of these
+                )
 
     # 4 apply
 
@@ -305,8 +347,8 @@ class Turns:
             found = self._memory.introduce(entry)
             obstacles += found
             one.introduced = None if found else entry
-        for mission, others in one.unshown.items():
-            obstacles += self._memory.reshow(state, mission, now, others)
+        for mission in one.unshown:
+            obstacles += self._memory.reshow(state, mission, now)
         if not obstacles:
             one.unshown.clear()
         return obstacles

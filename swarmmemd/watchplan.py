@@ -3,6 +3,7 @@
 Arm, then list: whoever arms a folder looks into it afterwards, since what came before is not reported.
 """
 
+import os
 from pathlib import Path
 
 from swarmmemd.config import Config
@@ -133,4 +134,4 @@ class WatchPlan:
 
 def _nearest(folder: Path) -> Path:
     """The folder, or the nearest one above it that exists."""
-    return next((one for one in (folder, *folder.parents) if one.is_dir()), folder)
+    return next((one for one in (folder, *folder.parents) if os.path.isdir(one)), folder)  # noqa: PTH112 - never raises

@@ -7,13 +7,14 @@ import importlib
 import os
 import sys
 import traceback
+from pathlib import Path
 from typing import Any
 
 import click
 
 import swarmmemd
 from swarmmemd.cli.options import Root, common_options
-from swarmmemd.errors import Exit, SwarmmemdError
+from swarmmemd.errors import Exit, StorageError, SwarmmemdError
 
 _COMMANDS = {
     "run": "Watch the swarm and keep its memory, in the foreground.",
@@ -23,6 +24,8 @@ _COMMANDS = {
     "config": "Print the effective configuration and where each value came from.",
     "tail": "Show events as they are recorded.",
     "show": "Print a worker's memory.",
+    "handoff": "Show a worker's handoffs, and every version there was.",
+    "archive": "Archive a completed mission by hand.",
 }
 """Name to what the list of commands says; each lives in the module of its name."""
 
@@ -66,6 +69,10 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Runs one command and gives its exit code."""
+    if sys.stdout is None or sys.stderr is None:
+        # Somebody has closed them (`>&-`): then nobody reads what we say.
+        nowhere = Path(os.devnull).open("w")  # noqa: SIM115 - for the rest of the process
+        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
     try:
         result: Any = swarmmemd_group.main(args=arguments, prog_name="swarmmemd", standalone_mode=False)
         sys.stdout.flush()
@@ -76,15 +83,25 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         return Exit.USAGE
+    except SystemExit as ended:
+        return Exit.DONE if _closed() else int(ended.code or 0)
     except BrokenPipeError:
-        # Whoever read our output has enough of it. Python would complain again while it shuts down.
+        # The same for what was still in the buffer. Python would complain again while it shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.DONE
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else "output: "
+        return _explain(StorageError(f"{where}{error.strerror}", "Check the disk and the permissions."))
     except Exception:
         traceback.print_exc()
         click.echo("swarmmemd: this is a bug. Please report it with the lines above.", err=True)
         return Exit.BUG
-    return result if isinstance(result, int) else Exit.DONE
+    return result if isinstance(result, int) and not _closed() else Exit.DONE
+
+
+def _closed() -> bool:
+    """Whether nobody reads our output any more: click then ends with 1. Who closed it has enough, no fault."""
+    return type(sys.stdout).__name__.endswith("PacifyFlushWrapper")
 
 
 def _explain(error: SwarmmemdError) -> int:

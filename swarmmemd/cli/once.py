@@ -11,6 +11,7 @@ from swarmmemd.errors import Exit, HeldError, NotRunningError
 
 if TYPE_CHECKING:
     from swarmmemd.config import Config
+    from swarmmemd.inbox import Answer
     from swarmmemd.turn import Clock
 
 _EPILOG = """\b
@@ -35,64 +36,46 @@ def once_command(ctx: click.Context) -> int:
     from swarmmemd.turn import Clock
 
     config = load_config(ctx).config
-    clock = Clock(monotonic=time.monotonic, wall=time.time)
     try:
-        return _turn(config, clock)
+        answer = _turn(config, Clock(monotonic=time.monotonic, wall=time.time))
     except HeldError:
         from swarmmemd.instance import is_running
 
         if is_running(config.state_dir) is None:
             raise
-        return _ask(config.state_dir)
+        answer = _ask(config.state_dir)
+    for problem in answer.problems:
+        click.echo(problem, err=True)
+    click.echo(f"{answer.workers} workers looked at, {answer.events} new events")
+    return Exit.NOTHING if answer.problems else Exit.DONE
 
 
-def _turn(config: "Config", clock: "Clock") -> int:
+def _turn(config: "Config", clock: "Clock") -> "Answer":
     """Looks at every worker until nothing waits any more, or ten seconds are over."""
+    from swarmmemd.inbox import Answer
     from swarmmemd.tree import open_tree
 
     with open_tree(config, clock) as tree:
         found = tree.discover()
         if found.trouble:
-            click.echo(f"{config.profiles_root}: {found.trouble}", err=True)
-            return Exit.NOTHING
+            return Answer(0, 0, (f"{config.profiles_root}: {found.trouble}",))
         end, events = clock.monotonic() + _TRIES, 0
         while True:
             report = tree.everything()
             events += len(report.recorded)
-            waits = [one.due for one in tree.turns.workers.values() if one.due is not None]
             if report.failure is not None:
                 raise report.failure
+            waits = [one.due for one in tree.turns.workers.values() if one.due is not None]
             if not waits or min(waits) > end:
                 break
             time.sleep(max(min(waits) - clock.monotonic(), 0.0))
-        problems = [
-            *(
-                f"{one.id}/runtime.json: {one.runtime.trouble.reason}"
-                for one in tree.turns.workers.values()
-                if one.runtime.trouble
-            ),
-            *(
-                f"{one.id}/{o.path}: {o.reason}"
-                for one in tree.turns.workers.values()
-                for o in one.memory.obstacles + one.shared.obstacles
-            ),
-        ]
-        for problem in problems:
-            click.echo(problem, err=True)
-        click.echo(f"{len(tree.turns.workers)} workers looked at, {events} new events")
-        return Exit.NOTHING if problems else Exit.DONE
+        return Answer(len(tree.turns.workers), events, tree.problems())
 
 
-def _ask(state_dir: Path) -> int:
-    from swarmmemd.inbox import Request, put
+def _ask(state_dir: Path) -> "Answer":
+    from swarmmemd.inbox import Request, ask
 
-    request = put(state_dir, Request("once"))
-    end = time.monotonic() + _PATIENCE
-    while request.exists():
-        if time.monotonic() > end:
-            raise NotRunningError(
-                "The daemon did not take up the request in a minute", "See: swarmmemd status"
-            )
-        time.sleep(0.02)
-    click.echo("The running daemon has looked at every worker")
-    return Exit.DONE
+    answer = ask(state_dir, Request("once"), _PATIENCE)
+    if answer is None:
+        raise NotRunningError("The daemon did not take up the request in a minute", "See: swarmmemd status")
+    return answer

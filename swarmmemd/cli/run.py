@@ -6,7 +6,7 @@ from functools import partial
 import click
 
 from swarmmemd.cli.options import common_options, load_config, state_directory
-from swarmmemd.errors import Exit, SwarmmemdError
+from swarmmemd.errors import ConfigError, Exit, SwarmmemdError
 
 _EPILOG = """\b
 Examples:
@@ -70,7 +70,9 @@ def _leave_word(ctx: click.Context, error: SwarmmemdError) -> None:
     from swarmmemd import layout
     from swarmmemd.durable import private_directory, replace
 
+    folder = state_directory(ctx)
+    if isinstance(error, ConfigError) and not (folder / layout.LOCK).exists():
+        return  # it may be the state directory itself that is refused: nothing is made there
     word = {"exit": int(error.code), "reason": str(error), "mend": error.mend}
-    # Where the configuration itself is wrong, the default state directory is the best guess there is.
-    with contextlib.suppress(OSError, SwarmmemdError), private_directory(state_directory(ctx)) as state:
+    with contextlib.suppress(OSError, SwarmmemdError), private_directory(folder) as state:
         replace(state, layout.LAST_EXIT, json.dumps(word).encode(), permissions=0o600)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,10 @@ Examples:
 """
 
 
+_OLD = 90.0
+"""Seconds. The daemon writes its figures at least every 30."""
+
+
 @click.command("status", epilog=_EPILOG)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common_options
@@ -27,13 +32,21 @@ def status_command(ctx: click.Context, as_json: bool) -> int:
     Running means: it holds the lock. The figures are its own, at most a few seconds old.
     """
     from swarmmemd.instance import is_running
+    from swarmmemd.model import parse_iso
 
     config = load_config(ctx).config
     holder = is_running(config.state_dir)
     figures = _figures(config.state_dir)
     waiting, unplaced = _backlog(config.state_dir)
     running = holder is not None and figures.get("pid") == holder.pid and bool(figures.get("running"))
-    content = {**figures, "running": running, "backlog": waiting, "unplaced": unplaced}
+    age = max(time.time() - (parse_iso(figures.get("written")) or 0) / 1000, 0.0)
+    content = {
+        **figures,
+        "running": running,
+        "age_s": round(age, 1),
+        "backlog": waiting,
+        "unplaced": unplaced,
+    }
     if as_json:
         click.echo(json.dumps(content, indent=2, ensure_ascii=False))
     else:
@@ -76,6 +89,8 @@ def _tell(content: dict[str, Any], held: bool) -> None:
         click.echo(
             f"watching  {_watched(watching)}" + (f" ({watching['reason']})" if watching["reason"] else "")
         )
+    if content["running"] and content["age_s"] > _OLD:
+        click.echo(f"figures   are {content['age_s']:.0f} s old: is the state directory full?")
     click.echo(
         f"backlog   {content['backlog']} events not in their files yet" + _unplaced(content["unplaced"])
     )

@@ -77,10 +77,12 @@ def tail_command(
     follower = _opened(journal, follow)
     show = _as_json if as_json else _as_row
     try:
+        # Asked before the events are read: one that comes between the two is shown, not lost.
+        last = follower.last() if after is None else after
         events = follower.newest(where, count) if after is None else _pages(follower, where, after)
         seen = _print(events, show)
         if follow:
-            _follow(journal, follower, where, max(seen, after or 0) or follower.last(), show)
+            _follow(journal, follower, where, max(seen, last), show)
     except KeyboardInterrupt:
         return Exit.DONE
     finally:
@@ -113,21 +115,27 @@ def _follow(
 ) -> None:
     """Reads on from `after` whenever the journal's files have changed."""
     log = journal.with_name(journal.name + "-wal")
-    before: tuple[object, ...] = ()
+    file, before = _stat(journal), None
     while True:
         now = (_stat(journal), _stat(log))
+        if now[0] is not None and file is not None and now[0][:2] != file[:2]:
+            # Deleted and made anew: its numbers begin again, and what was read back was shown before.
+            click.echo("The journal was made anew: its sequence numbers begin again", err=True)
+            follower.close()
+            follower, file = _opened(journal, follow=True), now[0]
+            after = follower.read_back()
         if now != before:
             before = now
             after = max(after, _print(_pages(follower, where, after), show))
         time.sleep(_POLL)
 
 
-def _stat(path: "Path") -> tuple[int, int] | None:
+def _stat(path: "Path") -> tuple[int, int, int, int] | None:
     try:
         found = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _print(events: "Iterable[Recorded]", show: "Callable[[Recorded], str]") -> int:

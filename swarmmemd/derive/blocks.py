@@ -12,6 +12,8 @@ from swarmmemd.state import Dispatch
 def checkpoint(draft: Draft, dispatch: Dispatch, block: Checkpoint, *, at: int, origin: str) -> bool:
     """Adds the event of `block`, given to `dispatch`, and the `complete` that may follow from it."""
     if said_before(draft, dispatch, block):
+        if block.state is CheckpointState.DONE and _said_by_others(dispatch, block):
+            _complete_by_worker(draft, dispatch, at)
         return False
     detail = {
         "state": block.state.value,
@@ -32,8 +34,11 @@ def checkpoint(draft: Draft, dispatch: Dispatch, block: Checkpoint, *, at: int, 
 
 def said_before(draft: Draft, dispatch: Dispatch, block: Checkpoint) -> bool:
     """Whether this dispatch has the block already, in a line of ours or of another writer."""
-    text = block.blocker or block.result if block.state in BLOCKING else block.result
-    return draft.has(_first_id(draft, dispatch, block)) or said_digest(block.state, text) in dispatch.said
+    return draft.has(_first_id(draft, dispatch, block)) or _said_by_others(dispatch, block)
+
+
+def _said_by_others(dispatch: Dispatch, block: Checkpoint) -> bool:
+    return said_digest(block.state, _summary(block)) in dispatch.said
 
 
 def _first_id(draft: Draft, dispatch: Dispatch, block: Checkpoint) -> EventId:

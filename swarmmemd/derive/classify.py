@@ -71,7 +71,8 @@ def blocked_by_control_plane(view: Runtime) -> bool:
 def shows(view: Runtime, block: Checkpoint) -> bool:
     """Whether phase, status and result say that `block` is what was written last."""
     phase = (view.phase or "").lower().replace("-", "_").replace(" ", "_")
-    return phase == block.state.lower() and agrees(view, block)
+    same_blocker = not view.blocked_reason or not block.blocker or _begins(view.blocked_reason, block.blocker)
+    return phase == block.state.lower() and same_blocker and agrees(view, block)
 
 
 def agrees(view: Runtime, block: Checkpoint) -> bool:
@@ -79,5 +80,10 @@ def agrees(view: Runtime, block: Checkpoint) -> bool:
 
     An API check-in leaves an old message in the file; then its own values differ from the message's.
     """
-    ours, theirs = fold(block.result), fold(view.result).rstrip("….").rstrip()
-    return not theirs or not ours or ours.startswith(theirs) or theirs.startswith(ours.rstrip("….").rstrip())
+    return not fold(view.result) or not fold(block.result) or _begins(view.result, block.result)
+
+
+def _begins(one: str | None, other: str | None) -> bool:
+    """Whether one text is the other, or its beginning with dots for the rest."""
+    first, second = (fold(text).rstrip("….").rstrip() for text in (one, other))
+    return first.startswith(second) or second.startswith(first)

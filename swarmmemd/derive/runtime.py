@@ -26,6 +26,8 @@ from swarmmemd.observation import Phase, Runtime
 from swarmmemd.state import Dispatch, Look
 
 ORIGIN = "runtime.json"
+_RESULT_WITHIN = 60_000
+"""ms within which the result of a dispatch writes its time once more."""
 
 
 def look_at_runtime(draft: Draft, view: Runtime) -> None:
@@ -45,13 +47,15 @@ def look_at_runtime(draft: Draft, view: Runtime) -> None:
 
 def _judge(draft: Draft, view: Runtime, kind: Kind) -> None:
     """An answer of the worker first, then a block by the control plane: by their times that is the order."""
-    found = _new_blocks(draft, view)
+    found = _new_blocks(draft, view, kind)
     if found:
         dispatch = _dispatch_of(draft, view)
         at = draft.capped(view.output_at, view.check_in, view.written)
         for block in found:
             checkpoint(draft, dispatch, block, at=at, origin=ORIGIN)
-    elif kind in (Kind.CHECK_IN, Kind.CHECKPOINT) or (kind is Kind.DISPATCHED and draft.state.look.met):
+    elif kind in (Kind.CHECK_IN, Kind.CHECKPOINT) or (
+        kind is Kind.DISPATCHED and _known_dispatch(draft, view)
+    ):
         _check_in(draft, view)
     if kind is Kind.CONTROL_PLANE_BLOCK:
         _control_plane_block(draft, view)
@@ -67,18 +71,23 @@ def _starts_dispatch(draft: Draft, view: Runtime) -> bool:
     last = draft.state.current
     if last is None:
         return True
-    same = (last.mission, last.assignment, last.task) == (view.mission, view.assignment, digest(view.task))
-    return _dispatch_time_moved(draft, view, last) and (last.ended or not same)
+    same_work = (last.mission, last.assignment) == (view.mission, view.assignment)
+    same = same_work and last.task == digest(view.task)
+    return _dispatch_time_moved(draft, view, last, same_work, same) and (last.ended or not same)
 
 
-def _dispatch_time_moved(draft: Draft, view: Runtime, last: Dispatch) -> bool:
+def _dispatch_time_moved(draft: Draft, view: Runtime, last: Dispatch, same_work: bool, same: bool) -> bool:
+    look = draft.state.look
     if view.dispatch_at is None:
-        return True
-    if draft.state.look.dispatch_at is not None:
-        return view.dispatch_at != draft.state.look.dispatch_at
+        # Then only the step into this phase, or other work, tells one dispatch from the one before.
+        return not same or (look.met and look.kind != Kind.DISPATCHED)
+    if look.dispatch_at is not None:
+        return view.dispatch_at != look.dispatch_at
     # Nothing was looked at since the state was folded from files. The dispatch result writes the time
-    # once more, so only one after all that is known of the last dispatch is another dispatch.
-    return view.dispatch_at > max(last.at, last.ended_at)
+    # once more, so only one after all that is known of the last dispatch is another dispatch; and an API call
+    # can change the task alone.
+    rewritten = _RESULT_WITHIN if same_work and not last.ended else 0
+    return view.dispatch_at > max(last.at + rewritten, last.ended_at)
 
 
 def _dispatch(draft: Draft, view: Runtime) -> Dispatch:
@@ -115,7 +124,7 @@ def _dispatch_of(draft: Draft, view: Runtime) -> Dispatch:
 # Checkpoints
 
 
-def _new_blocks(draft: Draft, view: Runtime) -> tuple[Checkpoint, ...]:
+def _new_blocks(draft: Draft, view: Runtime, kind: Kind) -> tuple[Checkpoint, ...]:
     """The blocks of the kept message, if it came since the last look or is shown once more."""
     if not view.raw or (digest(view.raw) == draft.state.look.raw and view.phase == Phase.DISPATCHED):
         return ()
@@ -123,7 +132,8 @@ def _new_blocks(draft: Draft, view: Runtime) -> tuple[Checkpoint, ...]:
     if not found:
         return ()
     arrived = draft.state.look.met and digest(view.raw) != draft.state.look.raw
-    return found if arrived or _shown_again(draft, view, found[-1]) else ()
+    again = kind is Kind.CHECKPOINT and _shown_again(draft, view, found[-1])
+    return found if arrived or again else ()
 
 
 def _shown_again(draft: Draft, view: Runtime, block: Checkpoint) -> bool:
@@ -142,6 +152,11 @@ def _answer_before(draft: Draft, view: Runtime) -> None:
         return
     for block in blocks(view, draft.state.worker):
         checkpoint(draft, last, block, at=draft.capped(view.output_at), origin=ORIGIN)
+
+
+def _known_dispatch(draft: Draft, view: Runtime) -> bool:
+    """Whether values beside a dispatch start can be a check-in: not those that the start itself wrote."""
+    return draft.state.look.met and draft.state.look.dispatch_at == view.dispatch_at
 
 
 def _check_in(draft: Draft, view: Runtime) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from swarmmemd.errors import StorageError
 from swarmmemd.journal.schema import explained, newer_than_program
-from swarmmemd.journal.values import Recorded, recorded
+from swarmmemd.journal.values import HANDOFF_COLUMNS, KeptHandoff, Recorded, kept_handoff, recorded
 from swarmmemd.model import WorkerId
 
 
@@ -35,6 +35,15 @@ class Follower:
     def last(self) -> int:
         """The newest sequence number; 0 for an empty journal."""
         return int(self._rows("SELECT coalesce(max(seq), 0) FROM event")[0][0])
+
+    def handoffs(self, worker: WorkerId) -> list[KeptHandoff]:
+        """Every version of the worker's handoffs, in the order of first sight."""
+        sql = f"SELECT {HANDOFF_COLUMNS} FROM handoff WHERE worker = ? ORDER BY seq"
+        return [kept_handoff(row) for row in self._rows(sql, worker)]
+
+    def read_back(self) -> int:
+        """The newest sequence number of what was read back from the memory files when the journal was made."""
+        return int(self._rows("SELECT coalesce(max(read_back), 0) FROM made")[0][0])
 
     def events(self, where: "Filter", after: int = 0, limit: int = 500) -> list[Recorded]:
         """The next events after sequence number `after`, oldest first, at most `limit`."""

@@ -28,6 +28,7 @@ CREATE TABLE handoff (
     redacted TEXT NOT NULL, author TEXT NOT NULL, path TEXT NOT NULL, at INTEGER NOT NULL, text BLOB NOT NULL,
     placed INTEGER NOT NULL DEFAULT 0, UNIQUE (worker, sha256));
 CREATE INDEX handoff_redacted ON handoff (worker, redacted);
+CREATE TABLE made (worker TEXT PRIMARY KEY, read_back INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE file (
     worker TEXT NOT NULL, path TEXT NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL,
     size INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (worker, path)) WITHOUT ROWID;

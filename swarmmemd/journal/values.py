@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from swarmmemd.durable import Mark
+from swarmmemd.errors import JournalError
 from swarmmemd.handoff import Author
 from swarmmemd.model import Event, MissionId, WorkerId
 from swarmmemd.record import decode
@@ -66,7 +67,8 @@ class FileMark(msgspec.Struct, frozen=True):
 def recorded(seq: int, line: bytes, worker: WorkerId) -> Recorded:
     """The event of a row of the journal."""
     event = decode(line.rstrip(b"\n"), worker)
-    assert isinstance(event, Event), "the journal holds lines of our own only"
+    if not isinstance(event, Event):
+        raise JournalError(f"event {seq} of the journal cannot be read", "Set the journal aside (rename it).")
     return Recorded(seq, event)
 
 

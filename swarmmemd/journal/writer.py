@@ -7,8 +7,9 @@ from the events would lose or invent some after a crash. docs/architecture.md, "
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -69,9 +70,11 @@ class Journal:
         return cls(connection, path)
 
     def close(self) -> None:
-        """Commits what was settled and closes."""
+        """Commits what was settled and closes. What cannot be committed is applied once more at the next start,
+        which changes nothing."""
         try:
-            self.flush()
+            with suppress(StorageError):
+                self.flush()
         finally:
             self._db.close()
 
@@ -79,10 +82,10 @@ class Journal:
 
     def load(self, worker: WorkerId) -> WorkerState | None:
         """The worker's state; None for one that was never met."""
-        row = self._db.execute("SELECT state FROM worker WHERE worker = ?", (worker,)).fetchone()
+        row = self._row("SELECT state FROM worker WHERE worker = ?", worker)
         if row is None:
             return None
-        rows = self._db.execute("SELECT state FROM mission WHERE worker = ?", (worker,))
+        rows = self._rows("SELECT state FROM mission WHERE worker = ?", worker)
         missions = {
             mission.mission: mission for mission in (_mission_decoder.decode(state) for (state,) in rows)
         }
@@ -90,23 +93,23 @@ class Journal:
 
     def knows(self, id: EventId) -> bool:
         """Whether an event of this id is recorded."""
-        return self._db.execute("SELECT 1 FROM event WHERE id = ?", (id,)).fetchone() is not None
+        return self._row("SELECT 1 FROM event WHERE id = ?", id) is not None
 
     def workers_waiting(self) -> list[WorkerId]:
         """Workers with events or summaries that are not in their files."""
         sql = "SELECT worker FROM event WHERE applied <> 1 UNION SELECT worker FROM mission WHERE shown = 0"
-        return [WorkerId(worker) for (worker,) in self._db.execute(sql)]
+        return [WorkerId(worker) for (worker,) in self._rows(sql)]
 
     def waiting(self, worker: WorkerId) -> list[Recorded]:
         """The worker's events that are not applied, in order."""
         sql = "SELECT seq, line FROM event WHERE worker = ? AND applied <> 1 ORDER BY seq"
-        rows = self._db.execute(sql, (worker,)).fetchall()
-        return [recorded(seq, line, worker) for seq, line in rows if seq not in self._applied]
+        rows = self._rows(sql, worker)
+        return [recorded(seq, line, worker) for seq, line in rows if self._applied.get(seq) != APPLIED]
 
     def not_shown(self, worker: WorkerId) -> list[MissionId]:
         """The worker's missions whose `SUMMARY.md` does not show their state yet."""
         sql = "SELECT mission FROM mission WHERE worker = ? AND shown = 0"
-        found = [MissionId(mission) for (mission,) in self._db.execute(sql, (worker,))]
+        found = [MissionId(mission) for (mission,) in self._rows(sql, worker)]
         return [mission for mission in found if (worker, mission) not in self._shown]
 
     def mark(self, worker: WorkerId, path: str) -> FileMark | None:
@@ -114,18 +117,28 @@ class Journal:
         if (worker, path) in self._marks:
             return self._marks[worker, path]
         sql = "SELECT device, inode, size, seq FROM file WHERE worker = ? AND path = ?"
-        row = self._db.execute(sql, (worker, path)).fetchone()
+        row = self._row(sql, worker, path)
         return FileMark(worker, path, Mark(*row[:3]), row[3]) if row else None
 
     def is_ours(self, worker: WorkerId, mission: MissionId, section: str, line: str) -> bool:
         """Whether we rendered exactly this line into that section for an event of the mission."""
         sql = "SELECT 1 FROM rendered WHERE worker = ? AND mission = ? AND section = ? AND line = ?"
-        return self._db.execute(sql, (worker, mission, section, _digest(line))).fetchone() is not None
+        return self._row(sql, worker, mission, section, _digest(line)) is not None
 
     def count_rendered(self, worker: WorkerId, mission: MissionId, section: str) -> int:
         """How many different lines we rendered into that section of the mission."""
         sql = "SELECT count(*) FROM rendered WHERE worker = ? AND mission = ? AND section = ?"
-        return int(self._db.execute(sql, (worker, mission, section)).fetchone()[0])
+        return int(self._rows(sql, worker, mission, section)[0][0])
+
+    def _rows(self, sql: str, *values: object) -> list[Any]:
+        try:
+            return self._db.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise explained(error, self.path) from error
+
+    def _row(self, sql: str, *values: object) -> Any:
+        rows = self._rows(sql, *values)
+        return rows[0] if rows else None
 
     def knows_handoff(self, worker: WorkerId, sha256: str) -> bool:
         """Whether a handoff of this digest is a version that is kept, or the redacted form of one."""
@@ -160,7 +173,11 @@ class Journal:
         new: list[Recorded] = []
         with self._transaction():
             for change in changes:
-                new += self._events(change)
+                found = self._events(change)
+                new += found
+                if change.applied and found:
+                    row = (change.after.worker, found[-1].seq)
+                    self._db.execute("INSERT OR REPLACE INTO made VALUES (?, ?)", row)
                 self._state(change)
                 rows = ((change.after.worker, r.mission, r.section, _digest(r.line)) for r in change.rendered)
                 self._db.executemany("INSERT OR IGNORE INTO rendered VALUES (?, ?, ?, ?)", rows)
@@ -198,7 +215,7 @@ class Journal:
 
     def checkpoint(self) -> None:
         """Folds the write-ahead log back, so that it does not grow for ever."""
-        self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        self._rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

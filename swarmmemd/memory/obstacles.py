@@ -5,6 +5,7 @@ docs/architecture.md, "Apply".
 
 import msgspec
 
+from swarmmemd.durable import Refused
 from swarmmemd.model import WorkerId
 
 
@@ -20,6 +21,18 @@ class Obstacle(msgspec.Struct, frozen=True):
     refused: bool = False
     expected: bool = False
     """Another writer is at it: no fault, and gone in a moment."""
+
+
+_REFUSED_RETRY = 60.0
+_FAILED_RETRY = 1.0
+
+
+def obstacle(error: OSError, where: str) -> Obstacle:
+    """What `error` says stands in the way; `where` if it names no file itself."""
+    path, reason = str(error.filename or where), error.strerror or str(error)
+    if isinstance(error, Refused):
+        return Obstacle(path, reason, _REFUSED_RETRY, refused=True)
+    return Obstacle(path, reason, _FAILED_RETRY)
 
 
 class Obstructed(Exception):

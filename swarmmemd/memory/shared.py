@@ -11,6 +11,7 @@ import msgspec
 
 from swarmmemd import layout
 from swarmmemd.durable import Directory, Refused, hold, make_root, read_file, replace
+from swarmmemd.errors import StorageError
 from swarmmemd.handoff import OWN, sha256
 from swarmmemd.journal import Journal, KeptHandoff
 from swarmmemd.layout import Place
@@ -67,6 +68,18 @@ class SharedMemory:
         except OSError as error:
             return [Obstacle(str(self._root), error.strerror or str(error), _RETRY)]
         return []
+
+    def archive_by_hand(self, mission: MissionId) -> int | None:
+        """Archives a mission now. None if no worker has completed it. Raises `StorageError`."""
+        if not any(state.completed for _, state in self._journal.sharing(mission)):
+            return None
+        try:
+            with self._opened() as root:
+                return self.archive(root, mission)
+        except OSError as error:
+            raise StorageError(
+                f"{error.filename or self._root}: {error.strerror}", "Check what stands there."
+            ) from error
 
     def _opened(self) -> Directory:
         try:

@@ -4,11 +4,11 @@ A writer that had the file open while it was replaced writes into the version th
 stays open for a moment, and what comes into it is brought over. docs/architecture.md, "SUMMARY.md".
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from swarmmemd import layout
-from swarmmemd.durable import Directory, Held, Moved, Version, hold, replace, version_at
+from swarmmemd.durable import Directory, Held, Moved, Version, hold, replace, sweep_temporaries, version_at
 from swarmmemd.fold import (
     FILES_SHOWN,
     blocker_lines,
@@ -30,6 +30,12 @@ _LIMIT = 16 * 1024 * 1024
 _MERGES = 5
 _HEADLESS = 2.0
 """Seconds after which a `SUMMARY.md` without its H1 is no longer taken for one that is being written."""
+_YOUNG = 0.05
+"""Seconds that a version of somebody else's must have stood before it is merged."""
+_PATIENCE = 0.5
+"""Seconds after which one who writes without a pause is no longer waited for."""
+_HELD_AT_ONCE = 128
+"""Descriptors spent on replaced versions, at most."""
 _HELD_FOR = 0.5
 """Seconds, or the settle time where that is longer, for which a replaced version stays open."""
 
@@ -37,11 +43,16 @@ _HELD_FOR = 0.5
 class Summaries:
     """Keeps the `SUMMARY.md` of all workers' missions."""
 
-    def __init__(self, journal: Journal, stillness: Stillness, settle: float) -> None:
+    def __init__(
+        self, journal: Journal, stillness: Stillness, settle: float, wall: Callable[[], float]
+    ) -> None:
+        self._wall = wall
         self._journal = journal
         self._stillness = stillness
         self.settle = settle
         self._versions: dict[tuple[WorkerId, MissionId], Version | None] = {}
+        self._unmerged: dict[tuple[WorkerId, MissionId], list[bytes]] = {}
+        self._young_since: dict[tuple[WorkerId, MissionId], float] = {}
         self._replaced: list[tuple[float, WorkerId, MissionId, Held]] = []
 
     def show(
@@ -51,14 +62,18 @@ class Summaries:
 
         Raises `Obstructed` or OSError.
         """
-        place = layout.summary(mission.mission)
+        place, key = layout.summary(mission.mission), (worker, mission.mission)
+        # What was read once out of a replaced version is nowhere else: it is kept until it stands in the file.
+        unmerged = self._unmerged.setdefault(key, [])
+        unmerged += others
         with profile.descend(place.folders, create=True) as folder:
+            if key not in self._versions:
+                sweep_temporaries(folder)
             for _ in range(_MERGES):
-                hidden = self._merged(folder, place, worker, mission, others, now)
-                if hidden is None:
-                    self._journal.settle(shown=[(worker, mission.mission)])
+                if self._merged(folder, place, worker, mission, unmerged, now):
+                    del self._unmerged[key]
+                    self._journal.settle(shown=[key])
                     return
-                others = hidden
         raise Obstructed(Obstacle(place.shown, "others keep writing it", 0.05, expected=True))
 
     def rescued(self, now: float) -> Iterator[tuple[WorkerId, MissionId, bytes]]:
@@ -79,7 +94,9 @@ class Summaries:
         return min((until for until, *_ in self._replaced), default=None)
 
     def replaced_by_others(self, profile: Path, worker: WorkerId, mission: MissionId) -> bool:
-        """Whether the file is another one than we left: a stat, for the sweep."""
+        """Whether the file is another one than we left, or lacks what was rescued: a stat, for the sweep."""
+        if self._unmerged.get((worker, mission)):
+            return True
         place = layout.summary(mission)
         try:
             with Directory.root(profile) as root, root.descend(place.folders) as folder:
@@ -100,34 +117,68 @@ class Summaries:
         place: Place,
         worker: WorkerId,
         mission: MissionState,
-        others: Sequence[bytes],
+        unmerged: list[bytes],
         now: float,
-    ) -> Sequence[bytes] | None:
-        """Merges once. None when it stands; else the versions that have to be merged in at the next try."""
+    ) -> bool:
+        """Merges once. Says whether it stands; versions that were hidden meanwhile are added to `unmerged`."""
         held = hold(folder, place.name, _LIMIT)
         try:
             text = _text(held.data) if held else ""
-            if held is not None and not is_whole(text):
-                self._stillness.wait(worker, place.shown, len(held.data), now, _HEADLESS)
-            new = self._rendered(worker, mission, text, others)
+            if held is not None:
+                self._wait_for_writer(worker, mission.mission, place, held, text, now)
+            new = self._rendered(worker, mission, text, unmerged)
             if held is not None and new == text:
                 self._versions[worker, mission.mission] = held.version
-                return None
-            self._versions[worker, mission.mission] = replace(
-                folder, place.name, _bytes(new), held.version if held else None
-            )
-            seam.call("turn", f"applied {place.name}")
-            if held is None:
-                return None
-            changed = held.reread()
-            self._replaced.append((now + max(self.settle, _HELD_FOR), worker, mission.mission, held))
-            held = None
-        except Moved:
-            return others
-        finally:
+                return True
+            hidden = self._replaced_by(folder, place, worker, mission.mission, new, held)
+        except BaseException:
             if held is not None:
                 held.close()
-        return None if changed is None else [changed]
+            raise
+        if hidden is None:
+            if held is not None:
+                held.close()
+            return False
+        if held is not None:
+            if (changed := held.reread()) is not None:
+                hidden.append(changed)
+            self._replaced.append((now + max(self.settle, _HELD_FOR), worker, mission.mission, held))
+            while len(self._replaced) > _HELD_AT_ONCE:
+                self._replaced.pop(0)[3].close()
+        unmerged += hidden
+        return not hidden
+
+    def _replaced_by(
+        self,
+        folder: Directory,
+        place: Place,
+        worker: WorkerId,
+        mission: MissionId,
+        new: str,
+        held: Held | None,
+    ) -> list[bytes] | None:
+        """Puts the new text in the place of the held version. Gives what somebody had put there meanwhile; None
+        where nothing was replaced, since somebody was quicker."""
+        expected = held.version if held else None
+        try:
+            self._versions[worker, mission] = replace(folder, place.name, _bytes(new), expected)
+        except Moved as moved:
+            return None if moved.data is None else [moved.data]
+        seam.call("turn", f"applied {place.name}")
+        return []
+
+    def _wait_for_writer(
+        self, worker: WorkerId, mission: MissionId, place: Place, held: Held, text: str, now: float
+    ) -> None:
+        """A version of somebody else's that is just being written is not taken for what he wanted to write."""
+        if not is_whole(text):
+            self._stillness.wait(worker, place.shown, len(held.data), now, _HEADLESS)
+        age = self._wall() - held.version.mtime_ns / 1e9
+        foreign = held.version != self._versions.get((worker, mission))
+        if not foreign or not 0 <= age < _YOUNG:
+            self._young_since.pop((worker, mission), None)
+        elif now - self._young_since.setdefault((worker, mission), now) < _PATIENCE:
+            raise Obstructed(Obstacle(place.shown, "another writer is at it", _YOUNG, expected=True))
 
     def _rendered(self, worker: WorkerId, mission: MissionState, text: str, others: Sequence[bytes]) -> str:
         def ours(section: str, line: str) -> bool:

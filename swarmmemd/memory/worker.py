@@ -2,7 +2,7 @@
 
 Order within one worker: handoffs, episodes, then `SUMMARY.md`, then `events.jsonl`, so that who sees the line sees the
 rest. Each file is written once a turn. What stands in the way of one file stops only the events that belong
-into it. docs/architecture.md, "Apply".
+into it; then the worker is tried again with its next event, or after a while. docs/architecture.md, "Apply".
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from swarmmemd import layout
-from swarmmemd.durable import Directory, Refused
+from swarmmemd.durable import Directory
 from swarmmemd.journal import Journal, Recorded
+from swarmmemd.layout import Place
 from swarmmemd.memory.growing import GrowingFiles
 from swarmmemd.memory.handoffs import LocalHandoffs
 from swarmmemd.memory.identities import introduce
-from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness
+from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness, obstacle
 from swarmmemd.memory.summaries import Summaries
 from swarmmemd.model import MissionId, WorkerId, utc_day
 from swarmmemd.observation import RosterWorker
@@ -25,21 +26,23 @@ from swarmmemd.state import WorkerState
 
 _K = TypeVar("_K")
 
-_REFUSED_RETRY = 60.0
-_FAILED_RETRY = 1.0
-
 
 class Memory:
     """The memory trees below one profiles root. `settle` is how long, in seconds, another writer may take."""
 
     def __init__(
-        self, profiles_root: Path, journal: Journal, settle: float, redactor: Redactor | None = None
+        self,
+        profiles_root: Path,
+        journal: Journal,
+        settle: float,
+        wall: Callable[[], float],
+        redactor: Redactor | None = None,
     ) -> None:
         stillness = Stillness()
         self._root = profiles_root
         self._journal = journal
         self.growing = GrowingFiles(journal, stillness, settle)
-        self.summaries = Summaries(journal, stillness, settle)
+        self.summaries = Summaries(journal, stillness, settle, wall)
         self.handoffs = LocalHandoffs(journal, redactor)
 
     def settle_within(self, seconds: float) -> None:
@@ -55,17 +58,13 @@ class Memory:
         missions = self._journal.not_shown(state.worker)
         if not waiting and not missions:
             return []
-        with Directory.root(layout.profile(self._root, state.worker)) as profile:
-            one = _Pass(self, profile, state, now)
-            self._journal.settle(applied=one.run(waiting, missions))
-            return one.obstacles
+        return self._with_pass(
+            state, now, lambda one: self._journal.settle(applied=one.run(waiting, missions))
+        )
 
     def introduce(self, worker: RosterWorker) -> list[Obstacle]:
         """Makes the worker's identity files where they are missing. Raises FileNotFoundError as `apply` does."""
-        with Directory.root(layout.profile(self._root, worker.id)) as profile:
-            one = _Pass(self, profile, WorkerState(worker=worker.id), 0.0)
-            one.attempt(partial(introduce, profile, worker))
-            return one.obstacles
+        return self._with_pass(WorkerState(worker=worker.id), 0.0, lambda one: one.introduce(worker))
 
     def reshow(
         self, state: WorkerState, mission: MissionId, now: float, others: Sequence[bytes] = ()
@@ -74,9 +73,19 @@ class Memory:
         replacing has hidden. Raises FileNotFoundError as `apply` does."""
         if mission not in state.missions:
             return []
-        with Directory.root(layout.profile(self._root, state.worker)) as profile:
+        return self._with_pass(state, now, lambda one: one.show(mission, others))
+
+    def _with_pass(self, state: WorkerState, now: float, do: "Callable[[_Pass], object]") -> list[Obstacle]:
+        path = layout.profile(self._root, state.worker)
+        try:
+            profile = Directory.root(path)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            return [obstacle(error, str(path))]
+        with profile:
             one = _Pass(self, profile, state, now)
-            one.show(mission, others)
+            do(one)
             return one.obstacles
 
     def rescued(self, now: float) -> Iterator[tuple[WorkerId, MissionId, bytes]]:
@@ -121,14 +130,21 @@ class _Pass:
     def _handoff(self, mission: MissionId) -> bool:
         known = self._state.missions.get(mission)
         show = self._memory.handoffs.show
-        return known is None or self.attempt(partial(show, self._profile, self._state.worker, known))
+        if known is None:
+            return True
+        return self._tried(partial(show, self._profile, self._state.worker, known), layout.handoff(mission))
+
+    def introduce(self, worker: RosterWorker) -> None:
+        """Makes the identity files that are missing."""
+        self._tried(partial(introduce, self._profile, worker), layout.identity_file("IDENTITY.md"))
 
     def show(self, mission: MissionId, others: Sequence[bytes] = ()) -> bool:
         """Makes the mission's `SUMMARY.md` true. Says whether it is."""
         known = self._state.missions.get(mission)
         show = self._memory.summaries.show
-        return known is None or self.attempt(
-            partial(show, self._profile, self._state.worker, known, others, self._now)
+        return known is None or self._tried(
+            partial(show, self._profile, self._state.worker, known, others, self._now),
+            layout.summary(mission),
         )
 
     def _episodes(self, waiting: Sequence[Recorded]) -> set[int]:
@@ -136,29 +152,25 @@ class _Pass:
         stuck: set[int] = set()
         write = partial(self._memory.growing.episode, self._profile, self._state.worker)
         for day, records in _grouped((utc_day(record.event.at), record) for record in waiting).items():
-            if not self.attempt(partial(write, day, records, self._now)):
+            if not self._tried(partial(write, day, records, self._now), layout.episode(day)):
                 stuck.update(record.seq for record in records)
         return stuck
 
     def _events(self, mission: MissionId, records: Sequence[Recorded]) -> list[int]:
         write = partial(self._memory.growing.events, self._profile, self._state.worker)
-        done = self.attempt(partial(write, mission, records, self._now))
+        done = self._tried(partial(write, mission, records, self._now), layout.events(mission))
         return [record.seq for record in records] if done else []
 
-    def attempt(self, step: Callable[[], None]) -> bool:
+    def _tried(self, step: Callable[[], None], place: Place) -> bool:
         """Whether the step succeeded; what stood in its way is kept."""
         try:
             step()
         except Obstructed as stopped:
             self.obstacles.append(stopped.obstacle)
-        except Refused as error:
-            reason = error.strerror or "refused"
-            self.obstacles.append(Obstacle(str(error.filename), reason, _REFUSED_RETRY, refused=True))
         except OSError as error:
             if self._profile.removed():
                 raise FileNotFoundError(self._profile.shown) from error
-            where = str(error.filename or self._profile.shown)
-            self.obstacles.append(Obstacle(where, error.strerror or str(error), _FAILED_RETRY))
+            self.obstacles.append(obstacle(error, place.shown))
         else:
             return True
         return False

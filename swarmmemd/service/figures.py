@@ -18,6 +18,8 @@ class Figures(msgspec.Struct, kw_only=True):
     failures: int = 0
     longest_turn: float = 0.0
     last_turn: float = 0.0
+    stale: bool = False
+    """`status.json` says something that is no longer so."""
     last_events: dict[WorkerId, Event] = {}
 
     def turn(self, seconds: float, report: Report) -> None:

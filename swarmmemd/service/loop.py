@@ -5,8 +5,8 @@ from collections.abc import Callable
 from swarmmemd import inbox
 from swarmmemd.config import Config
 from swarmmemd.errors import StorageError, SwarmmemdError
-from swarmmemd.log import Log
-from swarmmemd.model import WorkerId
+from swarmmemd.log import Log, set_level
+from swarmmemd.model import WorkerId, mission_id
 from swarmmemd.service.health import judge
 from swarmmemd.service.members import Members
 from swarmmemd.service.report import write_status
@@ -19,6 +19,10 @@ from swarmmemd.watchplan import EVERYTHING, LEDGER, PROFILES, REQUESTS
 
 _TURN = 64
 """Workers in one turn at most: a stop is never far away, and one commit serves them all."""
+_APPLIED = 8
+"""Workers whose files are written before it is looked again who is due."""
+_LAST = 2.0
+"""Seconds that a stop spends on what is recorded and not in its files."""
 _NEVER = float("inf")
 _STATUS_EVERY = 30.0
 
@@ -32,6 +36,7 @@ class Daemon:
         self._sweeps = Sweeps(self._running, self._members)
         self._stop = stop
         self._reload = reload
+        self._to_apply: dict[WorkerId, None] = {}
         self._tick = 0.0
         self._flush_at = _NEVER
         self._status_at = 0.0
@@ -50,10 +55,17 @@ class Daemon:
             running.log.info("ready", workers=len(running.turns.workers), watching=running.plan.check().mode)
             while not self._stop.now:
                 self._step()
+            self._finish()
         finally:
             running.plan.close()
             self._flush()
             self._status(final=True)
+
+    def _finish(self) -> None:
+        """Writes what is recorded into its files, as far as a stop can wait for it; the next start does the rest."""
+        end = self._running.now() + _LAST
+        while self._to_apply and self._running.now() < end:
+            self._turn([])
 
     def _step(self) -> None:
         running = self._running
@@ -61,19 +73,21 @@ class Daemon:
         workers, words = running.wake.take()
         running.schedule.mark(workers & running.turns.workers.keys(), running.now())
         self._heed(words | self._newcomers(workers))
+        if running.figures.stale:
+            self._status_at = running.now()
         if running.now() >= self._tick:
             self._tick = running.now() + TICK
             self._sweeps.tick()
             self._requests()
             judge(running)
-        ready = running.schedule.ready(running.now(), _TURN)
-        if ready:
-            self._turn(ready)
+        self._turn(running.schedule.ready(running.now(), _TURN))
         for worker, mission, data in list(running.tree.memory.rescued(running.now())):
             running.show_again(worker, mission, (data,))
         self._put_away()
 
     def _next(self) -> float:
+        if self._to_apply:
+            return 0.0
         times = (
             self._tick,
             self._flush_at,
@@ -104,9 +118,18 @@ class Daemon:
             self._requests()
 
     def _turn(self, workers: list[WorkerId]) -> None:
-        running = self._running
-        began = running.now()
-        report = running.turns.run(workers)
+        """Looks at these workers, then applies for some of those that were looked at. Looking comes first: a
+        state that is overwritten before it is recorded is gone, what is recorded can wait."""
+        running, began = self._running, self._running.now()
+        report = running.turns.look(workers) if workers else Report()
+        self._to_apply.update(dict.fromkeys(workers))
+        some = list(self._to_apply)[:_APPLIED]
+        if not some:
+            return
+        for worker in some:
+            del self._to_apply[worker]
+        applied = running.turns.apply(some)
+        report.failure = report.failure or applied.failure
         running.figures.turn(running.now() - began, report)
         for recorded in report.recorded:
             event = recorded.event
@@ -118,7 +141,7 @@ class Daemon:
                 mission=event.mission,
             )
         self._note(report)
-        self._come_back(workers)
+        self._come_back(some)
         self._flush_at = min(self._flush_at, running.now() + 1.0)
         self._status_at = min(self._status_at, max(running.now(), running.figures.written + 1.0))
 
@@ -151,17 +174,44 @@ class Daemon:
                 self._running.plan.follow_handoffs(worker, one.state.current is not None)
 
     def _requests(self) -> None:
-        """Carries out what other processes ask for, and takes the request away."""
+        """Carries out what other processes ask for, and answers."""
         running = self._running
-        for name, request in inbox.waiting(running.tree.state):
-            if request is None or request.ask != "once":
-                inbox.reject(running.tree.state, name, "not a request that this version knows")
-                running.log.warning("a request was rejected", request=name)
-                continue
-            self._sweeps.everything("asked for")
-            while ready := running.schedule.ready(running.now(), _TURN):
-                self._turn(ready)
-            inbox.done(running.tree.state, name)
+        try:
+            for name, request in inbox.waiting(running.tree.state):
+                answer = self._carried_out(request)
+                if answer is None:
+                    inbox.reject(running.tree.state, name, "not a request that this version knows")
+                    running.log.warning("a request was rejected", request=name)
+                else:
+                    inbox.answer(running.tree.state, name, answer)
+        except OSError as error:
+            running.troubles.update("inbox", error.strerror or str(error), running.now())
+        else:
+            running.troubles.update("inbox", None, running.now())
+
+    def _carried_out(self, request: inbox.Request | None) -> inbox.Answer | None:
+        mission = mission_id(request.mission) if request is not None else None
+        if request is not None and request.ask == "once":
+            return self._once()
+        if request is not None and request.ask == "archive" and mission is not None:
+            return inbox.Answer(0, 0, changed=self._running.tree.archive(mission))
+        return None
+
+    def _once(self) -> inbox.Answer:
+        """A full turn for every worker."""
+        running = self._running
+        before = running.figures.events
+        self._sweeps.everything("asked for")
+        for worker in running.turns.workers:
+            running.schedule.at(worker, running.now())
+        while not self._stop.now:
+            ready = running.schedule.ready(running.now(), _TURN)
+            if not ready and not self._to_apply:
+                break
+            self._turn(ready)
+        return inbox.Answer(
+            len(running.turns.workers), running.figures.events - before, running.tree.problems()
+        )
 
     def _hang_up(self) -> None:
         running = self._running
@@ -175,6 +225,7 @@ class Daemon:
             running.log.warning("changed roots need a restart", running=now, asked=asked)
             return
         running.tree.reconfigure(config)
+        set_level(config.log.level)
         running.log.info("configuration reloaded")
         running.turns.roster.forget()
         self._sweeps.everything("SIGHUP")
@@ -199,6 +250,7 @@ class Daemon:
         """Leaves the figures for `swarmmemd status`."""
         self._status_at = self._running.now() + _STATUS_EVERY
         self._running.figures.written = self._running.now()
+        self._running.figures.stale = False
         write_status(self._running, final)
 
 

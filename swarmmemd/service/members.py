@@ -13,6 +13,7 @@ class Members:
     def __init__(self, running: Running) -> None:
         self._running = running
         self._missing: dict[WorkerId, float] = {}
+        self._skipped: tuple[str, ...] = ()
 
     def refresh(self) -> None:
         """Arms what is new, then lists it, and retires what is gone."""
@@ -30,8 +31,10 @@ class Members:
         for worker in running.plan.armed - late.folders:
             running.plan.disarm(worker)
         self._retire(late.gone, now)
-        for name in late.skipped:
-            running.troubles.update(f"profile {name!r}", "its name is no worker id, skipped", now)
+        for name in {*late.skipped, *self._skipped}:
+            why = "its name is no worker id, skipped" if name in late.skipped else None
+            running.troubles.update(f"profile {name!r}", why, now)
+        self._skipped = late.skipped
 
     def look_at_sources(self) -> None:
         """Looks at roster and ledger; a new ledger is news for every worker."""
@@ -62,4 +65,5 @@ class Members:
         running.schedule.drop(worker)
         for part in ("runtime.json", "memory", "shared", "handoffs", "shared handoff"):
             running.troubles.update(f"{worker}/{part}", None, now)
+        running.figures.stale = True
         running.log.info("worker retired, its memory stays", worker=worker)

@@ -47,5 +47,5 @@ class Running:
         except FileNotFoundError:
             return  # the profile is gone; the next listing retires the worker
         if obstacles:
-            self.turns.show_later(one, mission, others)
+            self.turns.show_later(one, mission)
             self.schedule.at(worker, self.now() + min(obstacle.retry for obstacle in obstacles))

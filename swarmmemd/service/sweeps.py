@@ -4,7 +4,9 @@ Spread over seconds: each tick stats a slice of the workers. docs/architecture.m
 """
 
 import random
+from contextlib import suppress
 
+from swarmmemd.errors import StorageError
 from swarmmemd.model import MissionId, WorkerId
 from swarmmemd.service.members import Members
 from swarmmemd.service.running import Running
@@ -43,13 +45,16 @@ class Sweeps:
             self._folder(worker)
             if worker in running.turns.workers and running.turns.workers[worker].handoffs.changed():
                 running.schedule.at(worker, now)
+        if self._ticks % max(round(running.config.sweep.directories_s / shorter / TICK), 1) == 0:
+            self._members.refresh()
         self._sources(now)
         if now >= self._full:
             self._full = now + running.config.sweep.full_s * random.uniform(0.75, 1.25)
             self.full()
         if now >= self._checkpoint:
             self._checkpoint = now + _CHECKPOINT_EVERY
-            running.tree.journal.checkpoint()
+            with suppress(StorageError):  # a full disk: the journal says so itself when it is written
+                running.tree.journal.checkpoint()
 
     def full(self) -> None:
         """Lists the roots, arms again what is not watched, and stats every worker."""

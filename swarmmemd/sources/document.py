@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from swarmmemd.model import Unreadable
+from swarmmemd.text import whole
 
 SIZE_LIMIT = 4 * 1024 * 1024
 """Bytes. A longer file is none of the control plane's."""
@@ -15,8 +16,9 @@ def json_object(data: bytes) -> dict[str, Any] | Unreadable:
     """The object in `data`. Half a file, NULs, other text than UTF-8, or another kind of value is not believed."""
     if not data.strip(b"\0 \t\r\n"):
         return Unreadable("empty" if not data.strip() else "filled with NULs")
+    data = data.removeprefix(b"\xef\xbb\xbf")
     try:
-        value = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"))
+        value = msgspec.json.decode(data)
     except msgspec.DecodeError as error:
         value = _with_halved_pairs(data)
         if value is None:
@@ -38,11 +40,11 @@ def _with_halved_pairs(data: bytes) -> Any:
 
 def _mended(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole(value)
     if isinstance(value, list):
         return [_mended(item) for item in value]
     if isinstance(value, dict):
-        return {_mended(key): _mended(item) for key, item in value.items()}
+        return {whole(key): _mended(item) for key, item in value.items()}
     return value
 
 

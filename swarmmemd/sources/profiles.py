@@ -31,9 +31,17 @@ def list_profiles(
     except OSError as error:
         return Unreadable((error.strerror or str(error)).lower())
     valid = [id for name in names if (id := worker_id(name)) is not None and _wanted(id, include, exclude)]
-    workers = frozenset(id for id in valid if id in roster or (root / id / RUNTIME).exists())
-    skipped = tuple(name for name in names if worker_id(name) is None and (root / name / RUNTIME).exists())
+    workers = frozenset(id for id in valid if id in roster or _has_runtime(root / id))
+    skipped = tuple(name for name in names if worker_id(name) is None and _has_runtime(root / name))
     return Profiles(workers, frozenset(valid), skipped)
+
+
+def _has_runtime(profile: Path) -> bool:
+    """Whether there is a `runtime.json`, as far as we may look: a profile that is closed to us is private."""
+    try:
+        return (profile / RUNTIME).exists()
+    except OSError:
+        return False
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:

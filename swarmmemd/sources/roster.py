@@ -14,7 +14,8 @@ def parse_roster(data: bytes, written: int) -> Roster | Unreadable:
     """The workers in `data`. An entry without a valid id is left out; the others count."""
     try:
         fields = yaml.load(data.decode(), Loader=_Loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except Exception as error:
+        # A tag such as `!!bool maybe` ends in whatever the constructor stumbles over: KeyError, IndexError, ...
         return Unreadable(f"not YAML ({' '.join(str(error).split())[:160]})")
     listed = fields.get("workers") if isinstance(fields, dict) else None
     if not isinstance(listed, list):

@@ -113,9 +113,15 @@ class Player:
                 files.setdefault(event.mission, []).append(encode(event))
         return files
 
-    def lose_the_journal(self) -> tuple[Event, ...]:
-        """Forgets all but what the `events.jsonl` files say: the events that they tell of."""
-        self.state, events = remember(self.worker, read_lines(self.worker, self.lines()))
+    def lose_the_journal(self, others: Mapping[MissionId, list[bytes]] | None = None) -> tuple[Event, ...]:
+        """Forgets all but what the `events.jsonl` files say: the events that they tell of.
+
+        `others` are lines of another writer that stand behind ours.
+        """
+        files = self.lines()
+        for mission, lines in (others or {}).items():
+            files[mission] = [*files.get(mission, []), *lines]
+        self.state, events = remember(self.worker, read_lines(self.worker, files))
         self._ids = {event.id for event in events}
         return events
 

@@ -778,18 +778,33 @@ LEDGERS = st.one_of(
 )
 
 
-@given(st.lists(st.tuples(FIELDS, LEDGERS), min_size=1, max_size=5))
+LOOKS = st.lists(st.tuples(FIELDS, LEDGERS), min_size=1, max_size=5)
+
+
+@given(LOOKS)
 @settings(deadline=None)
-def test_any_object_is_looked_at_without_an_error_and_once(looks: list[tuple[dict[str, Any], Any]]) -> None:
+def test_any_object_is_looked_at_without_an_error(looks: list[tuple[dict[str, Any], Any]]) -> None:
     player = Player(ME)
     for fields, missions in looks:
-        view = snapshot(fields)
-        for event in player.look(view, missions, at=LATER):
+        for event in player.look(snapshot(fields), missions, at=LATER):
             assert event.at <= LATER
             assert event.worker == ME
-        assert player.look(view, missions, at=LATER) == ()
     ids = [event.id for event in player.events]
     assert len(ids) == len(set(ids))
+
+
+@given(LOOKS, st.lists(st.integers(START, START + 3), min_size=5, max_size=5))
+@settings(deadline=None)
+def test_a_second_look_at_any_object_with_a_dispatch_time_is_no_news(
+    looks: list[tuple[dict[str, Any], Any]], times: list[int]
+) -> None:
+    player = Player(ME)
+    for (fields, missions), dispatched in zip(looks, times, strict=False):
+        view = snapshot({**fields, "lastDispatchAt": dispatched})
+        player.look(view, missions, at=LATER)
+        before = player.state
+        assert player.look(view, missions, at=LATER) == ()
+        assert player.state == before
 
 
 @given(FIELDS)
@@ -860,3 +875,46 @@ def test_a_lost_journal_does_not_change_the_events(story: list[tuple[str, ...]])
         assert lost.look(view) == ()
     assert lost.events == kept.events
     assert lost.state.missions == kept.state.missions
+
+
+def test_the_same_task_after_progress_is_no_dispatch() -> None:
+    plane = ControlPlane()
+    player = begun(plane)
+    player.look(plane.later().answer("IN_PROGRESS", "half"))
+    assert player.look(plane.later().dispatch()) == ()
+
+
+def test_an_old_block_is_not_the_answer_when_the_control_plane_blocks_the_next_dispatch() -> None:
+    plane = ControlPlane()
+    player = begun(plane)
+    player.look(plane.later().answer("BLOCKED", "waiting", "no key"))
+    player.look(plane.later().dispatch())
+    (event,) = player.look(plane.later().timeout())
+    assert (event.type.value, event.detail["origin"]) == ("blocked", "control-plane")
+
+
+def test_a_second_look_at_an_answered_dispatch_without_a_time_is_no_news() -> None:
+    player = Player(ME)
+    fields = {"phase": "dispatched", "checkpointStatus": "in_progress", "currentMissionId": A}
+    assert types(player.look(snapshot(fields))) == ["mission-start", "dispatch"]
+    answered = snapshot({**fields, "checkpointRaw": block()})
+    assert types(player.look(answered)) == ["checkpoint", "complete"]
+    assert player.look(answered) == ()
+
+
+def test_a_changed_task_alone_is_no_dispatch_after_a_lost_journal() -> None:
+    plane = ControlPlane()
+    player = begun(plane)
+    player.look(plane.later(1000).delivered())
+    player.look(plane.later().check_in(currentTask="Lay bricks, but slowly"))
+    player.lose_the_journal()
+    assert player.look(plane.later().check_in()) == ()
+
+
+def test_an_old_block_is_not_the_answer_when_the_next_dispatch_cannot_be_delivered() -> None:
+    plane = ControlPlane()
+    player = begun(plane)
+    player.look(plane.later().answer("BLOCKED", "waiting", "no key"))
+    player.look(plane.later().dispatch("Paint", "mission-b", "as-2"))
+    (event,) = player.look(plane.later().timeout("tmux: no server running"))
+    assert event.detail["origin"] == "control-plane"

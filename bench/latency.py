@@ -1,0 +1,240 @@
+"""How long it takes from a replaced `runtime.json` to its event in `events.jsonl`.
+
+    python bench/latency.py [--n 500] [--folder DIR]
+
+A daemon of its own runs on a temporary home on the disk of the given folder. Each sample begins right before
+`os.replace` and ends when the line is seen in the file; the event is durable in the journal before that. What
+the disk itself takes for the same calls is measured in the same run, so that two machines can be compared.
+"""
+
+import argparse
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+_MISSION = "mission-bench"
+_WORKER = "bench-1"
+_PACE = 0.02
+_PATIENCE = 10.0
+
+Samples = list[float]
+"""Milliseconds."""
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--n", type=int, default=500, help="samples of each kind")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path(os.environ.get("TMPDIR", ".")),
+        help="a folder on the disk to measure",
+    )
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="swarmmemd-bench-", dir=given.folder) as name:
+        home = Path(name).resolve()
+        with daemon(home):
+            latency = measure_events(home, given.n)
+        floors = measure_floors(home, given.n)
+    tell(latency, floors)
+
+
+def tell(latency: Samples, floors: dict[str, Samples]) -> None:
+    """Prints the table: p50, p99 and the longest, and how the latency compares with what the disk takes."""
+    print(f"{'ms':<34}{'p50':>9}{'p99':>9}{'max':>9}")
+    for title, samples in {"runtime.json -> events.jsonl": latency, **floors}.items():
+        cells = (quantile(samples, 0.5), quantile(samples, 0.99), max(samples))
+        print(f"{title:<34}" + "".join(f"{cell:9.2f}" for cell in cells))
+    for share in (0.5, 0.99):
+        floor = sum(quantile(samples, share) for samples in floors.values())
+        ratio = quantile(latency, share) / floor
+        print(f"p{share * 100:.0f} is {ratio:.2f} times the sum of one commit, one append and one replace")
+
+
+def quantile(samples: Samples, share: float) -> float:
+    """The sample below which this share of them lies."""
+    return sorted(samples)[min(int(len(samples) * share), len(samples) - 1)]
+
+
+# The daemon
+
+
+@contextmanager
+def daemon(home: Path) -> Iterator[None]:
+    """A daemon that is ready, on roots below `home`."""
+    (home / "profiles" / _WORKER).mkdir(parents=True)
+    (home / "workspace").mkdir()
+    roots = ("profiles-root", "workspace-root", "shared-root", "state-dir")
+    flags = [part for root in roots for part in (f"--{root}", str(home / root.partition("-")[0]))]
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("SWARMMEMD_", "HERMES_"))
+    }
+    with (home / "daemon.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "swarmmemd", "run", *flags],
+            env={**kept, "HOME": str(home)},
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        wait_for(lambda: process.poll() is not None or is_ready(home / "state" / "status.json"))
+        if process.poll() is not None:
+            raise SystemExit(f"the daemon did not start:\n{(home / 'daemon.log').read_text()}")
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def is_ready(status: Path) -> bool:
+    """Whether the daemon has left word that it runs."""
+    try:
+        return bool(json.loads(status.read_bytes())["running"])
+    except (OSError, ValueError):
+        return False
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Waits for it, without a pause: the sample ends when it holds."""
+    end = time.perf_counter() + _PATIENCE
+    while not condition():
+        if time.perf_counter() > end:
+            raise SystemExit(f"waited {_PATIENCE:.0f} s in vain")
+
+
+# Samples
+
+
+def measure_events(home: Path, count: int) -> Samples:
+    """Dispatches and checkpoints in turn, and what each takes until its line stands in the file."""
+    profile = home / "profiles" / _WORKER
+    events = profile / "memory" / "missions" / _MISSION / "events.jsonl"
+    one_event(profile, events, dispatch(0))  # the first one makes the folders
+    samples = []
+    for number in range(count):
+        content = dispatch(number) if number % 2 else checkpoint(number)
+        began = time.perf_counter()
+        samples.append(one_event(profile, events, content))
+        time.sleep(max(began + _PACE - time.perf_counter(), 0.0))
+    return samples
+
+
+def one_event(profile: Path, events: Path, content: dict[str, object]) -> float:
+    """Replaces the file and waits for the line."""
+    before = size(events)
+    aside = profile / ".runtime.json.new"
+    aside.write_text(json.dumps(content, indent=2))
+    began = time.perf_counter()
+    aside.replace(profile / "runtime.json")
+    wait_for(lambda: size(events) > before)
+    return (time.perf_counter() - began) * 1000
+
+
+def size(path: Path) -> int:
+    """The size of the file; 0 where there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def dispatch(number: int) -> dict[str, object]:
+    """What the control plane writes when it hands out a task."""
+    return {
+        "workerId": _WORKER,
+        "state": "executing",
+        "phase": "dispatched",
+        "checkpointStatus": "in_progress",
+        "currentTask": f"Paint plank {number} of the landing stage",
+        "currentMissionId": _MISSION,
+        "currentAssignmentId": f"assign-{number}",
+        "lastDispatchAt": time.time_ns() // 1_000_000,
+        "lastDispatchMode": "tmux",
+    }
+
+
+def checkpoint(number: int) -> dict[str, object]:
+    """What it writes when the worker has said how far it is with the task that was handed out last."""
+    result = f"Plank {number} has its first coat"
+    raw = (
+        f"STATE: IN_PROGRESS\nFILES_CHANGED: planks/{number % 50}.md\nCOMMANDS_RUN: make check\n"
+        f"RESULT: {result}\nBLOCKER: none\nNEXT_ACTION: Second coat"
+    )
+    return {
+        **dispatch(max(number - 1, 0)),
+        "phase": "in_progress",
+        "lastOutputAt": time.time_ns() // 1_000_000,
+        "lastResult": result,
+        "nextAction": "Second coat",
+        "checkpointRaw": raw,
+    }
+
+
+# What the disk takes
+
+
+def measure_floors(home: Path, count: int) -> dict[str, Samples]:
+    """The same calls as the daemon makes, alone."""
+    folder = home / "floors"
+    folder.mkdir()
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with closing(journal(folder)) as connection, (folder / "appended").open("ab", buffering=0) as file:
+
+            def commit() -> None:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("INSERT INTO event (line) VALUES (?)", (b"x" * 400,))
+                connection.execute("COMMIT")
+
+            def append() -> None:
+                file.write(b"x" * 400)
+                os.fsync(file.fileno())
+
+            return {
+                "SQLite commit (WAL, FULL)": timed(commit, count),
+                "append and fsync": timed(append, count),
+                "replace, fsync of file and folder": timed(lambda: replace(folder, descriptor), count),
+            }
+    finally:
+        os.close(descriptor)
+
+
+def timed(call: Callable[[], None], count: int) -> Samples:
+    """What each of `count` calls takes."""
+    samples = []
+    for _ in range(count):
+        began = time.perf_counter()
+        call()
+        samples.append((time.perf_counter() - began) * 1000)
+    return samples
+
+
+def journal(folder: Path) -> sqlite3.Connection:
+    """A database with the journal's settings."""
+    connection = sqlite3.connect(folder / "floor.db", isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("CREATE TABLE event (seq INTEGER PRIMARY KEY, line BLOB)")
+    return connection
+
+
+def replace(folder: Path, descriptor: int) -> None:
+    """Puts a file in the place of another, durably."""
+    aside = folder / "aside"
+    with aside.open("wb", buffering=0) as file:
+        file.write(b"x" * 2000)
+        os.fsync(file.fileno())
+    aside.replace(folder / "replaced")
+    os.fsync(descriptor)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""`swarmmemd archive`: the archive of a completed mission, by hand."""
+
+import time
+
+import click
+
+from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.errors import Exit, HeldError, NotRunningError, UsageError
+
+_EPILOG = """\b
+Examples:
+  swarmmemd archive mission-x
+"""
+_PATIENCE = 60.0
+
+
+@click.command("archive", epilog=_EPILOG)
+@click.argument("mission")
+@common_options
+@click.pass_context
+def archive_command(ctx: click.Context, mission: str) -> int:
+    """Archive a completed mission into the shared folder, redacted, with its manifest.
+
+    The daemon does this by itself when a mission completes; doing it again changes nothing. Where a daemon
+    runs, it does the work. Exits 1 if no worker has completed the mission.
+    """
+    from swarmmemd.inbox import Request, ask
+    from swarmmemd.instance import is_running
+    from swarmmemd.model import mission_id
+    from swarmmemd.tree import open_tree
+    from swarmmemd.turn import Clock
+
+    id = mission_id(mission)
+    if id is None:
+        raise UsageError(f"{mission!r} is no mission id", "Letters, digits and _.:- , at most 128.")
+    config = load_config(ctx).config
+    try:
+        with open_tree(config, Clock(monotonic=time.monotonic, wall=time.time)) as tree:
+            changed = tree.archive(id)
+    except HeldError:
+        if is_running(config.state_dir) is None:
+            raise
+        answer = ask(config.state_dir, Request("archive", mission=id), _PATIENCE)
+        if answer is None:
+            raise NotRunningError(
+                "The daemon did not take up the request in a minute", "See: swarmmemd status"
+            ) from None
+        changed = answer.changed
+    if changed is None:
+        click.echo(f"No worker has completed {mission}", err=True)
+        return Exit.NOTHING
+    where = config.shared_root / "swarm" / "missions" / mission
+    click.echo(f"{where}: {changed} files changed" if changed else f"{where}: up to date")
+    return Exit.DONE
