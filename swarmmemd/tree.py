@@ -117,11 +117,13 @@ class Tree:
 
 
 @contextmanager
-def open_tree(config: Config, clock: Clock) -> Iterator[Tree]:
+def open_tree(config: Config, clock: Clock, allow_root: bool = False) -> Iterator[Tree]:
     """Takes the locks, opens the journal and finishes what the last run left unapplied.
 
     Raises `HeldError`, `JournalError`, `StorageError` or `DeniedError`.
     """
+    if not allow_root:
+        _refuse_root(config)
     with ExitStack() as stack:
         try:
             tree = _opened(config, clock, stack)
@@ -146,6 +148,17 @@ def _opened(config: Config, clock: Clock, stack: ExitStack) -> Tree:
     stack.callback(tree.memory.close)
     tree.turns.recover()
     return tree
+
+
+def _refuse_root(config: Config) -> None:
+    """What root writes into somebody's profiles is root's, and the agent that owns them can no longer write it."""
+    with contextlib.suppress(OSError):
+        owner = config.profiles_root.stat().st_uid
+        if os.geteuid() == 0 and owner != 0:
+            raise DeniedError(
+                f"{config.profiles_root} belongs to user {owner}, and this is root",
+                "Run it as that user. If you really want this: --allow-root",
+            )
 
 
 def _state_directory(config: Config) -> Directory:

@@ -16,9 +16,10 @@ _PATIENCE = 60.0
 
 @click.command("archive", epilog=_EPILOG)
 @click.argument("mission")
+@click.option("--allow-root", is_flag=True, help="Run as root over another user's profiles.")
 @common_options
 @click.pass_context
-def archive_command(ctx: click.Context, mission: str) -> int:
+def archive_command(ctx: click.Context, mission: str, allow_root: bool) -> int:
     """Archive a completed mission into the shared folder, redacted, with its manifest.
 
     The daemon does this by itself when a mission completes; doing it again changes nothing. Where a daemon
@@ -35,7 +36,7 @@ def archive_command(ctx: click.Context, mission: str) -> int:
         raise UsageError(f"{mission!r} is no mission id", "Letters, digits and _.:- , at most 128.")
     config = load_config(ctx).config
     try:
-        with open_tree(config, Clock(monotonic=time.monotonic, wall=time.time)) as tree:
+        with open_tree(config, Clock(monotonic=time.monotonic, wall=time.time), allow_root) as tree:
             changed = tree.archive(id)
     except HeldError:
         if is_running(config.state_dir) is None:

@@ -25,9 +25,10 @@ _TRIES = 10.0
 
 
 @click.command("once", epilog=_EPILOG)
+@click.option("--allow-root", is_flag=True, help="Run as root over another user's profiles.")
 @common_options
 @click.pass_context
-def once_command(ctx: click.Context) -> int:
+def once_command(ctx: click.Context, allow_root: bool) -> int:
     """One turn for every worker, then exit: for cron, tests and repair.
 
     Where a daemon runs on the same state directory, it does the turn and this command waits for it. Exits 1
@@ -37,7 +38,7 @@ def once_command(ctx: click.Context) -> int:
 
     config = load_config(ctx).config
     try:
-        answer = _turn(config, Clock(monotonic=time.monotonic, wall=time.time))
+        answer = _turn(config, Clock(monotonic=time.monotonic, wall=time.time), allow_root)
     except HeldError:
         from swarmmemd.instance import is_running
 
@@ -50,12 +51,12 @@ def once_command(ctx: click.Context) -> int:
     return Exit.NOTHING if answer.problems else Exit.DONE
 
 
-def _turn(config: "Config", clock: "Clock") -> "Answer":
+def _turn(config: "Config", clock: "Clock", allow_root: bool) -> "Answer":
     """Looks at every worker until nothing waits any more, or ten seconds are over."""
     from swarmmemd.inbox import Answer
     from swarmmemd.tree import open_tree
 
-    with open_tree(config, clock) as tree:
+    with open_tree(config, clock, allow_root) as tree:
         found = tree.discover()
         if found.trouble:
             return Answer(0, 0, (f"{config.profiles_root}: {found.trouble}",))

@@ -22,16 +22,17 @@ Examples:
     default="none",
     help="Who restarts it: decides what is done about an error that a restart cannot mend.",
 )
+@click.option("--allow-root", is_flag=True, help="Run as root over another user's profiles.")
 @common_options
 @click.pass_context
-def run_command(ctx: click.Context, supervisor: str) -> int:
+def run_command(ctx: click.Context, supervisor: str, allow_root: bool) -> int:
     """Watch the swarm and keep its memory, in the foreground.
 
     SIGTERM and SIGINT end it after the current turn, SIGHUP reads configuration and roster again. Log lines
     go to stderr.
     """
     try:
-        _serve(ctx, supervisor)
+        _serve(ctx, allow_root)
     except SwarmmemdError as error:
         click.echo(f"swarmmemd: {error}\n  {error.mend}".rstrip(), err=True)
         _leave_word(ctx, error)
@@ -40,7 +41,7 @@ def run_command(ctx: click.Context, supervisor: str) -> int:
     return Exit.DONE
 
 
-def _serve(ctx: click.Context, supervisor: str) -> None:
+def _serve(ctx: click.Context, allow_root: bool) -> None:
     import time
 
     from swarmmemd.log import configure
@@ -56,7 +57,7 @@ def _serve(ctx: click.Context, supervisor: str) -> None:
     clock = Clock(monotonic=time.monotonic, wall=time.time)
     stop = Stop()
     stop.on_signals()
-    with open_tree(loaded.config, clock) as tree:
+    with open_tree(loaded.config, clock, allow_root) as tree:
         tree.forget_last_exit()
         daemon = Daemon(tree, clock, log, stop, lambda: load_config(ctx).config)
         daemon.run(ready=partial(notify, "READY=1"))
