@@ -21,6 +21,7 @@ LAYERS: list[set[str]] = [
         "foreign",
         "handoff",
         "record",
+        "redact",
         "remember",
         "render",
         "config",
@@ -38,7 +39,7 @@ LAYERS: list[set[str]] = [
 
 PURE = {
     *("model", "observation", "state", "identity", "text", "errors"),
-    *("checkpoint", "derive", "fold", "foreign", "handoff", "record", "remember", "render"),
+    *("checkpoint", "derive", "fold", "foreign", "handoff", "record", "redact", "remember", "render"),
     *("memory.appends", "sources.document", "sources.ledger", "sources.roster", "sources.runtime"),
 }
 OUTSIDE = {
