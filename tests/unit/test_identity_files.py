@@ -156,7 +156,7 @@ def test_line_ends_stay(end: str) -> None:
 
 
 @settings(deadline=None)
-@given(st.text() | st.lists(st.sampled_from(LEFT_UNSET.splitlines() + ["\r", "\x0c"])).map("\n".join))
+@given(st.text() | st.lists(st.sampled_from([*LEFT_UNSET.splitlines(), "\r", "\x0c"])).map("\n".join))
 def test_filling_in_twice_is_filling_in_once(text: str) -> None:
     once = filled_in(text, BUILDER)
     assert filled_in(once, BUILDER) == once
