@@ -54,7 +54,7 @@ def parse_iso(text: object) -> int | None:
         moment = datetime.fromisoformat(text)
         aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         at = int(aware.timestamp() * 1000 + 0.5)
-        return at if 0 <= at < _LAST else None
+        return at if 0 <= at <= _LAST else None
     except (ValueError, OverflowError):
         return None
 
