@@ -42,8 +42,8 @@ def iso(at: int) -> str:
     return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}.{at % 1000:03d}Z"
 
 
-_LAST = 253_370_764_800_000
-"""9999-01-01: a time after it, or before the epoch, is none that a file of ours could have."""
+_LAST = 253_402_300_799_999
+"""The end of the year 9999 in ms: a time after it, or before the epoch, is none that can be written as ISO."""
 
 
 def parse_iso(text: object) -> int | None:
