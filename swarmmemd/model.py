@@ -42,8 +42,8 @@ def iso(at: int) -> str:
     return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}.{at % 1000:03d}Z"
 
 
-_LAST = 253_370_764_800_000
-"""9999-01-01: a time after it, or before the epoch, is none that a file of ours could have."""
+_LAST = 253_402_300_799_999
+"""The end of the year 9999 in ms: a time after it, or before the epoch, is none that can be written as ISO."""
 
 
 def parse_iso(text: object) -> int | None:
@@ -54,7 +54,7 @@ def parse_iso(text: object) -> int | None:
         moment = datetime.fromisoformat(text)
         aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         at = int(aware.timestamp() * 1000 + 0.5)
-        return at if 0 <= at < _LAST else None
+        return at if 0 <= at <= _LAST else None
     except (ValueError, OverflowError):
         return None
 
