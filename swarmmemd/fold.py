@@ -76,7 +76,7 @@ def fold(state: WorkerState, event: Event, number: int) -> WorkerState:
     after = replace(before, updated=max(before.updated, event.at))
     if step:
         after = step(after, event, number)
-    if event.type is EventType.HANDOFF_WRITTEN:
+    if event.type is EventType.HANDOFF_WRITTEN and event.detail.get("sha256"):
         state = replace(state, handed_off=event.mission)
     return with_mission(state, after)
 

@@ -22,8 +22,9 @@ _FILLER = re.compile(r"(?:\.{3}|…|<[^<>\n]*>|-\s*\.{3})?")
 _SCANNED = 40
 """Lines after the heading in which its fields stand."""
 
-RENDERED_MARK = "<!-- rendered by swarmmemd from recorded events -->"
-"""Ends a handoff of ours, so that it is known wherever it turns up, without a journal too."""
+_RENDERED = re.compile(r"<!-- rendered by swarmmemd from recorded events, ([0-9a-f]{16}) -->\s*\Z")
+"""Ends a handoff of ours with a digest of what stands above it: so it is known wherever it turns up, without a
+journal too, and is somebody else's as soon as he has changed it."""
 
 
 class Template(StrEnum):
@@ -116,7 +117,8 @@ def _refusal(
 
 
 def _author(template: Template, text: str) -> Author:
-    if RENDERED_MARK in text:
+    mark = _RENDERED.search(text)
+    if mark is not None and mark[1] == sha256(text[: mark.start()].encode("utf-8", "replace"))[:16]:
         return Author.DAEMON
     return Author.CONTROL_PLANE if template is Template.GENERATED else Author.WORKER
 
@@ -134,8 +136,8 @@ def _fields(lines: list[str]) -> dict[str, str]:
 
 def render_handoff(worker: WorkerId, mission: MissionState, at: int) -> str:
     """A handoff by the specification's template, of what is known of the mission. `at` is ms."""
-    done = [line for line in mission.checkpoints if ": DONE" in line]
-    open_ = [line for line in mission.checkpoints if ": DONE" not in line]
+    done = [line for line in mission.checkpoints if ": DONE — " in line[:40]]
+    open_ = [line for line in mission.checkpoints if line not in done]
     sections = {
         "Current state": one_line(
             mission.checkpoints[-1] if mission.checkpoints else "Nothing was reported yet."
@@ -154,7 +156,8 @@ def render_handoff(worker: WorkerId, mission: MissionState, at: int) -> str:
     }
     head = f"# Handoff — {worker} — {mission.mission}\n\nGenerated: {iso(at)}\n"
     body = "".join(f"\n## {title}\n\n{text}\n" for title, text in sections.items())
-    return f"{head}{body}\n{RENDERED_MARK}\n"
+    text = f"{head}{body}\n"
+    return f"{text}<!-- rendered by swarmmemd from recorded events, {sha256(text.encode())[:16]} -->\n"
 
 
 def _bullets(texts: list[str] | tuple[str, ...]) -> str:

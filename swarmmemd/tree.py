@@ -103,6 +103,9 @@ class Tree:
         unread = [
             f"{one.id}/runtime.json: {one.runtime.trouble.reason}" for one in workers if one.runtime.trouble
         ]
+        unread += [
+            f"{one.id}/{path}: {why}" for one in workers for path, why in one.refused_handoffs().items()
+        ]
         return (*unread, *(f"{one.id}/{o.path}: {o.reason}" for one in workers for o in one.obstacles))
 
     def everything(self) -> Report:

@@ -4,7 +4,7 @@ The clocks and the sources are passed in. Whatever goes wrong outside is a value
 turn raises only `JournalError`. docs/architecture.md, "One turn".
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
@@ -100,6 +100,10 @@ class Tracked:
         times = [self.runtime.due, self.handoffs.due]
         times += [target.after for target in (self.memory, self.shared) if target.obstacles]
         return min((time for time in times if time is not None), default=None)
+
+    def refused_handoffs(self) -> dict[str, str]:
+        """Handoff files that cannot be used or read, and why."""
+        return {**self.refused, **self.handoffs.troubles}
 
     def changed(self) -> bool:
         """Whether a stat shows what the last look did not: for the sweep."""
@@ -228,6 +232,11 @@ class Turns:
             if file.sha256 not in safe and not self._journal.knows_handoff(one.id, file.sha256):
                 new.setdefault(file.sha256, file)
                 safe.add(sha256(self._shared.safe(file.data)))
+        gone = [
+            path for path in one.refused if path in one.handoffs.fresh or path not in one.handoffs.present
+        ]
+        for path in gone:
+            del one.refused[path]
         return tuple(new.values())
 
     def _ledger_is_news(self, one: Tracked) -> bool:
@@ -242,7 +251,7 @@ class Turns:
         before = self._state(one)
         found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows)
         one.ledger = seen.ledger
-        self._note_refused(one, found.refused)
+        one.refused.update(found.refused)
         return Change(
             before=before,
             after=found.state,
@@ -261,11 +270,6 @@ class Turns:
             at=version.at,
             text=version.text,
         )
-
-    def _note_refused(self, one: Tracked, refused: Mapping[str, str]) -> None:
-        for path in one.handoffs.fresh:
-            one.refused.pop(path, None)
-        one.refused.update(refused)
 
     def _tried(self, one: Tracked, step: Callable[[Tracked, Report], _T | None], report: Report) -> _T | None:
         """What the step gives; None where the worker's own memory cannot be read, which stops it alone."""
@@ -324,9 +328,11 @@ class Turns:
         if one.state is None:
             return
         now = self._clock.monotonic()
+        found: list[Obstacle] = []
         try:
             if now >= one.memory.after:
                 one.memory.note(self._apply_own(one, one.state, now), now)
+                found += one.memory.obstacles
         except FileNotFoundError:
             # The profile is gone. It is never made again; what was to be written there waits, out of the way.
             self._journal.settle(unplaced=[record.seq for record in self._journal.waiting(one.id)])
@@ -334,11 +340,11 @@ class Turns:
         if now >= one.shared.after and not one.memory.obstacles:
             try:
                 one.shared.note(self._shared.apply(one.state), now)
+                found += one.shared.obstacles
             except StorageError as error:
                 report.failure = report.failure or error
-        obstacles = one.memory.obstacles + one.shared.obstacles
-        if obstacles:
-            report.obstacles[one.id] = obstacles
+        if found:
+            report.obstacles[one.id] = found
 
     def _apply_own(self, one: Tracked, state: WorkerState, now: float) -> list[Obstacle]:
         obstacles = self._memory.apply(state, now)

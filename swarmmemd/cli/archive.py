@@ -51,5 +51,5 @@ def archive_command(ctx: click.Context, mission: str, allow_root: bool) -> int:
         click.echo(f"No worker has completed {mission}", err=True)
         return Exit.NOTHING
     where = config.shared_root / "swarm" / "missions" / mission
-    click.echo(f"{where}: {changed} files changed" if changed else f"{where}: up to date")
+    click.echo(f"{where}: {changed} changed" if changed else f"{where}: up to date")
     return Exit.DONE

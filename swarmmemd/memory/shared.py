@@ -4,6 +4,7 @@ Other programs write there too. A copy of the worker's own handoff that somebody
 once, no more: then `status` says who does it. docs/contracts.md, "Shared memory".
 """
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from swarmmemd.state import MissionState, WorkerState
 
 _LIMIT = 256 * 1024 * 1024
 _HANDOFF_LIMIT = 4 * 1024 * 1024
+_MARK = re.compile(r"\[REDACTED:([a-z0-9-]+)\]")
 _RETRY = 1.0
 _REFUSED_RETRY = 60.0
 _RESTORED = 2
@@ -108,6 +110,7 @@ class SharedMemory:
             if self._may_place(version, mission.handoff.rank):
                 self._journal.place(worker, version.sha256)
                 replace(folder, place.name, text, held.version if held else None)
+                self._count(text)
                 self.overwritten.pop(worker, None)
             elif held is not None:
                 self.overwritten[worker] = self._author(worker, held.data)
@@ -181,6 +184,7 @@ class SharedMemory:
                 if held.data == data:
                     return 0
             replace(folder, place.name, data, held.version if held else None)
+            self._count(data)
             return 1
 
     # Redaction
@@ -190,10 +194,7 @@ class SharedMemory:
         return self._redacted(data.decode("utf-8", "replace")).encode("utf-8", "replace")
 
     def _redacted(self, text: str) -> str:
-        found = self._redactor.redact(text)
-        for kind, count in found.counts.items():
-            self.counts[kind] = self.counts.get(kind, 0) + count
-        return found.text
+        return self._redactor.redact(text).text
 
     def _safe_lines(self, data: bytes) -> bytes:
         return b"".join(self._safe_line(line) for line in data.splitlines(keepends=True))
@@ -204,9 +205,12 @@ class SharedMemory:
             value, counts = self._redactor.redact_value(msgspec.json.decode(line))
         except (msgspec.DecodeError, RecursionError):
             return self.safe(line)
-        for kind, count in counts.items():
-            self.counts[kind] = self.counts.get(kind, 0) + count
         return msgspec.json.encode(value) + b"\n" if counts else line
+
+    def _count(self, written: bytes) -> None:
+        """Counts the marks in what was written, by kind."""
+        for kind in _MARK.findall(written.decode("utf-8", "replace")):
+            self.counts[kind] = self.counts.get(kind, 0) + 1
 
 
 class _NotLookedAt(Exception):

@@ -15,7 +15,7 @@ def judge(running: Running) -> None:
         _source(running, f"{one.id}/runtime.json", one.runtime)
         _target(running, f"{one.id}/memory", one.memory)
         _target(running, f"{one.id}/shared", one.shared)
-        reasons = [f"{path}: {why}" for path, why in sorted((one.refused | one.handoffs.troubles).items())]
+        reasons = [f"{path}: {why}" for path, why in sorted(one.refused_handoffs().items())]
         running.troubles.update(f"{one.id}/handoffs", "; ".join(reasons) or None, now)
         by = running.tree.shared.overwritten.get(one.id)
         running.troubles.update(f"{one.id}/shared handoff", f"overwritten by {by}" if by else None, now)

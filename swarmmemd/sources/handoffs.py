@@ -38,11 +38,15 @@ class HandoffSource:
         self.due: float | None = None
         self.troubles: dict[str, str] = {}
         self.fresh: tuple[str, ...] = ()
+        self.present: frozenset[str] = frozenset()
 
     def look(self, now: float, wall: float) -> tuple[HandoffFile, ...]:
         """The files that changed since the last look and stand still, in the order in which they were written."""
         self.due = None
-        found = [file for path, name in self._paths() if (file := self._look_at(path, name, now, wall))]
+        paths = self._paths()
+        self.present = frozenset(name for _, name in paths)
+        self.troubles = {name: why for name, why in self.troubles.items() if name in self.present}
+        found = [file for path, name in paths if (file := self._look_at(path, name, now, wall))]
         self.fresh = tuple(file.path for file in found)
         return tuple(sorted(found, key=lambda file: (file.written, not file.local)))
 
@@ -69,6 +73,8 @@ class HandoffSource:
         found = _stat(path)
         if found is None:
             self._seen.pop(name, None)
+            self.present -= {name}
+            self.troubles.pop(name, None)
             return None
         seen = self._seen.get(name)
         if seen is None or seen.signature != found:

@@ -70,7 +70,7 @@ def _settled(case: Case, tree: Tree, most: int = 4) -> None:
         (obstacle,) = worker.obstacles
         assert obstacle.expected
         assert 0 < obstacle.retry <= SETTLE + 1e-6
-        case.home.hands.move(worker.apply_after - case.home.hands.now)
+        case.home.hands.move(worker.memory.after - case.home.hands.now)
     raise AssertionError(worker.obstacles)
 
 

@@ -170,6 +170,6 @@ def test_nothing_is_written_outside_of_memory_and_state(home: Home) -> None:
     for content in story():
         home.put(content)
         home.turn()
-    outside = {path for path in tree_of(home.base) if not path.startswith("state/")}
+    outside = {path for path in tree_of(home.base) if not path.startswith(("state/", "shared/"))}
     expected = {f"profiles/{WORKER}/memory/{name}" for name in home.files()}
     assert outside == {*expected, f"profiles/{WORKER}/runtime.json"}

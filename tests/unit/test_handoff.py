@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swarmmemd.fold import kept
-from swarmmemd.handoff import OWN, RENDERED_MARK, Author, Template, rank, read_handoff, render_handoff, sha256
+from swarmmemd.handoff import OWN, Author, Template, rank, read_handoff, render_handoff, sha256
 from swarmmemd.model import MissionId, WorkerId, iso
 from swarmmemd.render.markdown import one_line
 from swarmmemd.render.summary import bodies
@@ -44,7 +44,19 @@ structure = st.sampled_from(
             "## Next exact action",
             "## Next action",
         ),
-        *("...", "<text>", "```", "<!--", "-->", RENDERED_MARK, "\ufeff", "", "  ", "\r", "Go on"),
+        *(
+            "...",
+            "<text>",
+            "```",
+            "<!--",
+            "-->",
+            "<!-- rendered by swarmmemd from recorded events, 0123456789abcdef -->",
+            "\ufeff",
+            "",
+            "  ",
+            "\r",
+            "Go on",
+        ),
     ]
 )
 texts = st.text() | st.lists(structure | st.text(max_size=20), max_size=12).map("\n".join)
@@ -140,7 +152,7 @@ def test_ours_follows_the_template() -> None:
     assert text.startswith(
         "# Handoff — builder-1 — mission-1\n\nGenerated: 2026-05-04T09:00:00.000Z\n\n## Current state\n"
     )
-    assert text.endswith(f"\n{RENDERED_MARK}\n")
+    assert text.splitlines()[-1].startswith("<!-- rendered by swarmmemd from recorded events, ")
     assert list(bodies(text)) == list(bodies(FULL))
     assert bodies(text) | {"Resume prompt": ""} == {
         "Current state": MISSION.checkpoints[1],
@@ -215,3 +227,8 @@ def test_the_newest_of_the_highest_rank_counts(seen: list[tuple[Author, bool]]) 
     assert mission.handoff is not None
     assert mission.handoff.sha256 == sha256(str(last).encode())
     assert msgspec.structs.replace(mission, handoff=None) == MISSION
+
+
+def test_a_rendered_handoff_that_somebody_has_changed_is_his() -> None:
+    text = render_handoff(ME, MISSION, 1).replace("## Blockers", "## Blockers\n\n- the ladder is gone")
+    assert read_handoff(text, ME).author is Author.WORKER
