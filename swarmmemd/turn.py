@@ -12,7 +12,7 @@ import msgspec
 
 from swarmmemd import layout
 from swarmmemd.config import Config
-from swarmmemd.derive import Version, derive
+from swarmmemd.derive import Safe, Version, derive
 from swarmmemd.errors import StorageError
 from swarmmemd.handoff import sha256
 from swarmmemd.journal import Change, Journal, KeptHandoff, Recorded, Rendered
@@ -124,6 +124,7 @@ class Turns:
     ) -> None:
         self._profiles_root, self._shared_root = config.profiles_root, config.shared_root
         self._shared = shared
+        self._safe: Safe = shared.redacted if config.redact.local else str
         self._journal = journal
         self._memory = memory
         self._clock = clock
@@ -249,7 +250,7 @@ class Turns:
 
     def _derived(self, seen: Observation, one: Tracked, report: Report) -> Change:
         before = self._state(one)
-        found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows)
+        found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows, self._safe)
         one.ledger = seen.ledger
         one.refused.update(found.refused)
         return Change(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from swarmmemd.derive.draft import Draft, Known, Version
+from swarmmemd.derive.draft import Draft, Known, Safe, Version
 from swarmmemd.derive.handoffs import look_at_handoffs, render_missing
 from swarmmemd.derive.ledger import close_missions, open_missions
 from swarmmemd.derive.runtime import look_at_runtime
@@ -16,7 +16,7 @@ from swarmmemd.model import Event
 from swarmmemd.observation import Observation, Runtime
 from swarmmemd.state import WorkerState
 
-__all__ = ["Derived", "Known", "Version", "derive"]
+__all__ = ["Derived", "Known", "Safe", "Version", "derive"]
 
 
 class Derived(msgspec.Struct, frozen=True):
@@ -30,13 +30,13 @@ class Derived(msgspec.Struct, frozen=True):
     """Handoff files that cannot be used, and why."""
 
 
-def derive(state: WorkerState, seen: Observation, known: Known) -> Derived:
+def derive(state: WorkerState, seen: Observation, known: Known, safe: Safe = str) -> Derived:
     """The events between what was recorded (`state`) and what is there now (`seen`).
 
     `known` tells whether an event of this id was recorded before. A part of `seen` that could not be read
-    changes nothing.
+    changes nothing. `safe` is what is done to each text of an event, after its id is made from the whole one.
     """
-    draft = Draft(state, seen, known)
+    draft = Draft(state, seen, known, safe)
     open_missions(draft)
     if isinstance(seen.runtime, Runtime):
         look_at_runtime(draft, seen.runtime)

@@ -14,6 +14,8 @@ from swarmmemd.record import bounded
 from swarmmemd.state import Dispatch, WorkerState
 
 Known = Callable[[EventId], bool]
+Safe = Callable[[str], str]
+"""A text as it may stand in a worker's own memory; with `redact.local`, without its secrets."""
 Words = tuple[str | None, ...]
 
 
@@ -31,13 +33,14 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
 class Draft:
     """The state so far, and the events found so far. Lives for one call of `derive`."""
 
-    def __init__(self, state: WorkerState, seen: Observation, known: Known) -> None:
+    def __init__(self, state: WorkerState, seen: Observation, known: Known, safe: Safe) -> None:
         self.state = state
         self.seen = seen
         self.events: list[Event] = []
         self.versions: list[Version] = []
         self.refused: dict[str, str] = {}
         self._known = known
+        self._safe = safe
         self._new: set[EventId] = set()
 
     def has(self, id: EventId) -> bool:
@@ -83,8 +86,8 @@ class Draft:
                 worker=self.state.worker,
                 mission=mission,
                 assignment=assignment,
-                summary=summary,
-                detail=detail or {},
+                summary=self._safe(summary),
+                detail={key: self._safe(v) if isinstance(v, str) else v for key, v in (detail or {}).items()},
             )
         )
         self._new.add(id)

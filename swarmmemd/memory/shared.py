@@ -168,7 +168,7 @@ class SharedMemory:
                         files.append({"path": f"{worker}/{name}", "bytes": len(data), "sha256": sha256(data)})
         content = {
             "missionId": mission,
-            "title": self._redacted(title),
+            "title": self.redacted(title),
             "status": "complete",
             "workers": workers,
             "files": files,
@@ -191,9 +191,10 @@ class SharedMemory:
 
     def safe(self, data: bytes) -> bytes:
         """The redacted form of a text: the same for the same text, so that a copy of it is known again."""
-        return self._redacted(data.decode("utf-8", "replace")).encode("utf-8", "replace")
+        return self.redacted(data.decode("utf-8", "replace")).encode("utf-8", "replace")
 
-    def _redacted(self, text: str) -> str:
+    def redacted(self, text: str) -> str:
+        """The text without its secrets."""
         return self._redactor.redact(text).text
 
     def _safe_lines(self, data: bytes) -> bytes:

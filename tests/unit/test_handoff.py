@@ -230,5 +230,5 @@ def test_the_newest_of_the_highest_rank_counts(seen: list[tuple[Author, bool]]) 
 
 
 def test_a_rendered_handoff_that_somebody_has_changed_is_his() -> None:
-    text = render_handoff(ME, MISSION, 1).replace("## Blockers", "## Blockers\n\n- the ladder is gone")
-    assert read_handoff(text, ME).author is Author.WORKER
+    text = render_handoff(WORKER, MISSION, 1).replace("## Blockers", "## Blockers\n\n- the ladder is gone")
+    assert read_handoff(text, WORKER).author is Author.WORKER
