@@ -71,6 +71,8 @@ class Troubles:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._since: dict[str, tuple[float, str, bool]] = {}
+        self.changed = False
+        """Something went wrong, or is well again, since this was last set to false."""
 
     def update(self, key: str, reason: str | None, now: float, grace: float = 0.0, **fields: Any) -> None:
         """Notes that `key` fails for `reason`, or, with None, that it is well. `now` is monotonic seconds."""
@@ -78,6 +80,7 @@ class Troubles:
         if reason is None:
             if known is not None:
                 del self._since[key]
+                self.changed = True
                 if known[2]:
                     self._log.info("recovered", what=key, after_s=round(now - known[0], 1), **fields)
             return
@@ -85,6 +88,7 @@ class Troubles:
         if not said and now - since >= grace:
             self._log.warning("failing", what=key, reason=reason, **fields)
             said = True
+        self.changed = self.changed or known is None or known[1] != reason
         self._since[key] = (since, reason, said)
 
     def all(self, now: float) -> list[dict[str, Any]]:

@@ -73,8 +73,8 @@ class Daemon:
         workers, words = running.wake.take()
         running.schedule.mark(workers & running.turns.workers.keys(), running.now())
         self._heed(words | self._newcomers(workers))
-        if running.figures.stale:
-            self._status_at = running.now()
+        if running.figures.stale or running.troubles.changed:
+            self._status_at = min(self._status_at, max(running.now(), running.figures.written + 1.0))
         if running.now() >= self._tick:
             self._tick = running.now() + TICK
             self._sweeps.tick()
@@ -250,7 +250,7 @@ class Daemon:
         """Leaves the figures for `swarmmemd status`."""
         self._status_at = self._running.now() + _STATUS_EVERY
         self._running.figures.written = self._running.now()
-        self._running.figures.stale = False
+        self._running.figures.stale = self._running.troubles.changed = False
         write_status(self._running, final)
 
 

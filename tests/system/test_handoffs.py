@@ -129,20 +129,28 @@ def _has_come(home: Home, mission: str, due: list[dict[str, Any]], exact: bool) 
 # What can be used
 
 
-@pytest.mark.parametrize("name", sorted(name for name, wanted in _FILES.items() if wanted.get("usable")))
+@pytest.mark.parametrize("name", sorted(_FILES))
 def test_each_file_as_latest(home: Home, name: str) -> None:
     wanted, data = _FILES[name], (_CASES / name).read_bytes()
     mission = wanted["mission"] or _MISSION
+    usable = wanted.get("usable", wanted.get("next") is not None)
     home.write(_WORKER, dispatched(_MISSION))
     places = Places(home, mission)
     with running(home):
         put_file(places.latest, data)
-        for path in (places.local, places.mission, places.shared):
-            _stands(path, data)
-        by = "control-plane" if wanted["template"] == "generated" else "worker"
-        told = [(event["missionId"], event["event"]["by"]) for event in _written(home)]
-        assert told == [(mission, by)]
-        assert "builder-1/handoffs" not in _troubles(home)
+        if usable:
+            for path in (places.local, places.mission, places.shared):
+                _stands(path, data)
+            by = "control-plane" if wanted["template"] == "generated" else "worker"
+            told = [(event["missionId"], event["event"]["by"]) for event in _written(home)]
+            assert told == [(mission, by)]
+            assert "builder-1/handoffs" not in _troubles(home)
+        else:
+            until(lambda: "memory/handoffs/latest.md" in _troubles(home), "status to name the file")
+            assert not _written(home)
+            assert not places.local.exists()
+            assert not places.mission.exists()
+            assert not places.shared.exists()
 
 
 def test_a_handoff_checkpoint_without_a_file_renders_one(home: Home) -> None:
@@ -167,6 +175,34 @@ def test_a_handoff_checkpoint_without_a_file_renders_one(home: Home) -> None:
         assert [one["by"] for one in _history(home)] == ["daemon", "worker"]
         version = _history(home)[0]["sha256"][:12]
         assert home.command("handoff", "show", _WORKER, "--version", version).stdout.encode() == rendered
+
+
+def test_the_control_plane_overwrites_the_shared_copy_again_and_again(home: Home) -> None:
+    places, own = Places(home, _MISSION), _own("Paint the gate")
+    with running(home):
+        home.write(_WORKER, dispatched(_MISSION))
+        home.looked_at()
+        put_file(places.latest, own)
+        _stands(places.shared, own)
+        theirs = [_generated(f"Theirs {number}") for number in range(6)]
+        put_file(places.shared, theirs[0])
+        until(lambda: len(_written(home)) == 2, "the first overwriting to be seen")
+        _stands(places.shared, own)
+        for number in range(1, 6):
+            put_file(places.shared, theirs[number])
+            home.write(_WORKER, answered(_MISSION, f"Board {number}", "IN_PROGRESS"))
+            until(lambda number=number: len(_written(home)) == 2 + number, f"version {number}")  # type: ignore[misc]
+        until(lambda: "overwritten by control-plane" in _troubles(home), "status to say who overwrites it")
+        before = places.shared.stat()
+        home.looked_at()
+        home.looked_at()
+        after = places.shared.stat()
+        assert (before.st_mtime_ns, before.st_ino) == (after.st_mtime_ns, after.st_ino)
+        assert places.shared.read_bytes() == theirs[5]
+        assert places.local.read_bytes() == own
+        assert places.mission.read_bytes() == own
+        assert [one["by"] for one in _history(home)] == ["worker", *["control-plane"] * 6]
+        assert home.command("handoff", "show", _WORKER).stdout.encode() == own
 
 
 def test_a_handoff_in_session_snapshots(home: Home) -> None:
