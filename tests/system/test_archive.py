@@ -1,0 +1,153 @@
+"""The shared folder beside a real daemon: what is archived, that it is redacted, and the identity files."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.daemon import Home, answered, dispatched, put_file, running, until
+from tests.support.secrets import Positive, positives
+
+_CASES = Path(__file__).parent.parent / "cases"
+_MISSION = "mission-1"
+_WORKERS = ("builder-1", "scout-2")
+
+
+def _ledger(
+    home: Home, state: str, title: str = "Open the harbour", updated: int = 1_777_890_000_000
+) -> None:
+    assignments = [{"id": "assign-1", "workerId": worker, "task": "Work"} for worker in _WORKERS]
+    times = {"createdAt": 1_777_885_200_000, "updatedAt": updated}
+    mission = {"id": _MISSION, "title": title, "state": state, **times, "assignments": assignments}
+    put_file(home.ledger, json.dumps({"version": 1, "missions": [mission]}).encode())
+
+
+def _archive(home: Home) -> Path:
+    return home.shared / "swarm" / "missions" / _MISSION
+
+
+def _manifest(home: Home) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((_archive(home) / "manifest.json").read_text())
+    return found
+
+
+def _completed(home: Home) -> None:
+    """Two workers work and the ledger completes their mission."""
+    _ledger(home, "executing")
+    for worker in _WORKERS:
+        home.write(worker, dispatched(_MISSION))
+    home.looked_at()
+    for worker in _WORKERS:
+        home.write(worker, answered(_MISSION, f"{worker} is done"))
+    home.looked_at()
+    _ledger(home, "complete")
+    home.looked_at()
+    until(
+        lambda: (_archive(home) / "manifest.json").exists() and len(_manifest(home)["workers"]) == 2,
+        "the archive",
+    )
+
+
+def _bytes(folder: Path) -> dict[str, tuple[bytes, int]]:
+    return {str(p): (p.read_bytes(), p.stat().st_mtime_ns) for p in folder.rglob("*") if p.is_file()}
+
+
+def test_a_completed_mission_is_archived_with_its_manifest(home: Home) -> None:
+    with running(home):
+        _completed(home)
+        found = _manifest(home)
+    assert (found["missionId"], found["title"], found["status"]) == (_MISSION, "Open the harbour", "complete")
+    assert found["workers"] == sorted(_WORKERS)
+    assert found["archivedAt"] == "2026-05-04T10:20:00.000Z"
+    names = {file["path"] for file in found["files"]}
+    assert {f"{worker}/{name}" for worker in _WORKERS for name in ("SUMMARY.md", "events.jsonl")} <= names
+    for file in found["files"]:
+        data = (_archive(home) / file["path"]).read_bytes()
+        assert (file["sha256"], file["bytes"]) == (hashlib.sha256(data).hexdigest(), len(data))
+
+
+def test_archiving_again_changes_nothing(home: Home) -> None:
+    with running(home):
+        _completed(home)
+        home.looked_at()
+        before = _bytes(_archive(home))
+        assert home.command("archive", _MISSION).returncode == 0
+        assert _bytes(_archive(home)) == before
+        assert home.command("archive", "mission-unknown").returncode == 1
+    assert home.command("archive", _MISSION).returncode == 0
+    assert _bytes(_archive(home)) == before
+    assert home.command("archive", "../../x").returncode == 2
+
+
+def test_an_archive_that_was_lost_is_made_again_by_hand(home: Home) -> None:
+    with running(home):
+        _completed(home)
+    before = {name: data for name, (data, _) in _bytes(_archive(home)).items()}
+    shutil.rmtree(_archive(home))
+    assert home.command("archive", _MISSION).returncode == 0
+    assert {name: data for name, (data, _) in _bytes(_archive(home)).items()} == before
+
+
+def _one_of_each_kind() -> dict[str, Positive]:
+    """A text of one line of each kind."""
+    found: dict[str, Positive] = {}
+    for positive in positives():
+        if positive.text.isprintable():
+            found.setdefault(positive.kind, positive)
+    return found
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_no_secret_reaches_the_shared_folder(home: Home, local: bool) -> None:
+    kinds = _one_of_each_kind()
+    text = "\n\n".join(positive.text for positive in kinds.values())
+    handoff = f"# Handoff — builder-1 — {_MISSION}\n\n## Next exact action\n\n{text}\n"
+    first = next(iter(kinds.values())).text
+    flags = ["--redact-local"] if local else []
+    with running(home, *flags):
+        _ledger(home, "executing", title=f"The harbour {first}")
+        home.write("builder-1", dispatched(_MISSION, task=text))
+        home.looked_at()
+        put_file(home.profiles / "builder-1" / "memory" / "handoffs" / "latest.md", handoff.encode())
+        shared = home.shared / "handoffs" / "swarm" / "builder-1-latest.md"
+        until(shared.exists, "the shared handoff")
+        fields = {"lastResult": text, "checkpointRaw": None}
+        home.write("builder-1", {**answered(_MISSION, "done"), **fields})
+        home.looked_at()
+        _ledger(home, "complete", title=f"The harbour {first}")
+        home.looked_at()
+        until((_archive(home) / "manifest.json").exists, "the archive")
+    everything = b"".join(p.read_bytes() for p in home.shared.rglob("*") if p.is_file())
+    own = b"".join(p.read_bytes() for p in (home.profiles / "builder-1" / "memory" / "missions").rglob("*.*"))
+    for kind, positive in kinds.items():
+        assert f"[REDACTED:{kind}]".encode() in everything, kind
+        assert positive.secret.encode() not in everything, kind
+        assert (positive.secret.encode() in own) is not local, kind
+
+
+def test_identity_files_are_made_from_the_roster_and_never_overwritten(home: Home) -> None:
+    shutil.copy(_CASES / "roster" / "swarm.yaml", home.workspace / "swarm.yaml")
+    memory = home.profiles / "builder-1" / "memory"
+    memory.mkdir(parents=True)
+    for name in ("IDENTITY.md", "SOUL.md"):
+        shutil.copy(_CASES / "memory" / name, memory / name)
+    for private in ("MEMORY.md", "USER.md"):
+        (home.profiles / "builder-1" / private).write_text("private to this profile")
+    for worker in ("builder-1", "scout-2", "stranger"):
+        home.write(worker, dispatched(_MISSION))
+    with running(home):
+        home.looked_at()
+    identity = (memory / "IDENTITY.md").read_text()
+    assert "- Role: Builder\n" in identity
+    assert "Unassigned" not in identity
+    assert (memory / "SOUL.md").read_bytes() == (_CASES / "memory" / "SOUL.md").read_bytes()
+    assert (memory / "MEMORY.md").read_text().startswith("# Memory — builder-1\n\n## Role\n")
+    assert "publish" not in (memory / "SOUL.md").read_text()
+    assert (home.profiles / "scout-2" / "memory" / "SOUL.md").exists()
+    assert not (home.profiles / "stranger" / "memory" / "SOUL.md").exists()
+    written = [p for root in (home.profiles, home.shared) for p in root.rglob("*") if p.is_file()]
+    copies = [p for p in written if p.read_bytes() == b"private to this profile"]
+    assert len(copies) == 2, "a profile's own memory is copied nowhere"
