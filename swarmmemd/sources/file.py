@@ -143,13 +143,14 @@ class FileSource(Generic[T]):
         return Absent()
 
 
-def read_still(path: Path, limit: int) -> tuple[bytes | None, Signature]:
+def read_still(path: Path, limit: int, follow: bool = True) -> tuple[bytes | None, Signature]:
     """The bytes of a regular file that stood still while it was read, and its signature.
 
     None for the bytes if it changed meanwhile. Raises OSError for what cannot be read, ValueError for what is
-    no regular file or larger than `limit` bytes. Never blocks on a FIFO.
+    no regular file or larger than `limit` bytes. Never blocks on a FIFO. Without `follow` a link is no file.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+    descriptor = os.open(path, flags if follow else flags | os.O_NOFOLLOW)
     try:
         before = os.fstat(descriptor)
         if not mode.S_ISREG(before.st_mode):

@@ -37,6 +37,7 @@ class HandoffSource:
         self._seen: dict[str, _Seen] = {}
         self.due: float | None = None
         self.troubles: dict[str, str] = {}
+        self._links: set[str] = set()
         self.fresh: tuple[str, ...] = ()
         self.present: frozenset[str] = frozenset()
 
@@ -45,7 +46,8 @@ class HandoffSource:
         self.due = None
         paths = self._paths()
         self.present = frozenset(name for _, name in paths)
-        self.troubles = {name: why for name, why in self.troubles.items() if name in self.present}
+        known = {name: why for name, why in self.troubles.items() if name in self.present}
+        self.troubles = {**known, **dict.fromkeys(self._links, "a link, not followed")}
         found = [file for path, name in paths if (file := self._look_at(path, name, now, wall))]
         self.fresh = tuple(file.path for file in found)
         return tuple(sorted(found, key=lambda file: (file.written, not file.local)))
@@ -60,14 +62,24 @@ class HandoffSource:
         return {name: found for path, name in self._paths() if (found := _stat(path))} != seen
 
     def _paths(self) -> list[tuple[Path, str]]:
-        paths = [(self._shared / self._shared_name, self._shared_name)]
+        """The files that can be there. A folder that is a link is not looked into: it leads out of the tree."""
+        paths: list[tuple[Path, str]] = []
+        # Who writes into the shared folder says that it is a link: once, and not for every worker.
+        if not any(os.path.islink(self._shared / folder) for folder in ("handoffs", "handoffs/swarm")):
+            paths.append((self._shared / self._shared_name, self._shared_name))
         for folder in _FOLDERS:
-            try:
-                names = sorted(os.listdir(self._profile / folder))
-            except OSError:
-                continue
-            paths += [(self._profile / folder / n, f"{folder}/{n}") for n in names if n.endswith(".md")]
+            if self._own_folder("memory", folder):
+                names = _names(self._profile / folder)
+                paths += [(self._profile / folder / n, f"{folder}/{n}") for n in names if n.endswith(".md")]
         return paths
+
+    def _own_folder(self, *folders: str) -> bool:
+        for folder in folders:
+            if os.path.islink(self._profile / folder):
+                self._links.add(folder)
+                return False
+            self._links.discard(folder)
+        return True
 
     def _look_at(self, path: Path, name: str, now: float, wall: float) -> HandoffFile | None:
         found = _stat(path)
@@ -90,7 +102,7 @@ class HandoffSource:
 
     def _read(self, path: Path, name: str, seen: _Seen, now: float) -> HandoffFile | None:
         try:
-            data, found = read_still(path, SIZE_LIMIT)
+            data, found = read_still(path, SIZE_LIMIT, follow=False)
         except (OSError, ValueError) as error:
             self.troubles[name] = str(getattr(error, "strerror", None) or error)
             self._again(now + _RETRY * 10)
@@ -110,6 +122,13 @@ class HandoffSource:
 
     def _again(self, when: float) -> None:
         self.due = when if self.due is None else min(self.due, when)
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
 
 
 def _stat(path: Path) -> Signature | None:
