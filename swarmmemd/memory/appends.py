@@ -38,8 +38,8 @@ def missing_lines(tail: bytes, records: Sequence[bytes], twin: Twin) -> Missing:
         said = twin(record, foreign)
         if said is None:
             absent.append(record)
-        else:
-            foreign.remove(said)
+        elif said in foreign:
+            foreign.remove(said)  # it can also stand before the tail; then it is not among these
     return _finish(torn, absent)
 
 

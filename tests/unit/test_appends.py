@@ -184,3 +184,9 @@ def test_a_torn_append_after_any_text_ends_with_each_entry_once(
     assert [after.count(record) for record in ENTRIES] == [1, 1, 1]
     assert after.startswith(tail)
     assert entries_missing(after) == Missing(b"")
+
+
+def test_a_twin_that_stands_before_the_tail_is_enough() -> None:
+    record = b'{"id":"ev_1"}\n'
+    found = missing_lines(b"", [record], lambda _record, _lines: b"said long before")
+    assert found == Missing(b"")
