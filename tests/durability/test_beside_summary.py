@@ -19,7 +19,7 @@ import yaml
 
 from swarmmemd.model import iso
 from swarmmemd.tree import Tree
-from tests.support.faults import hooked
+from tests.support.faults import From, failing, hooked, is_system_call
 from tests.support.trees import CASES, MISSION, WORKER, Home, answered, dispatched
 
 EACH = 200
@@ -206,6 +206,52 @@ def test_saving_by_rename_at_any_point(quick_path: Path, start: str, seed: int) 
     keep = _begun(home, start)
     beside = Beside(home, seed, Writer(home.summary(), "renamer", slow=True))
     _all_stand(home, beside, keep, _played(home, beside, inside=True))
+
+
+@each_start
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("who", ["scribe", "both"])
+def test_at_any_point(quick_path: Path, start: str, seed: int, who: str) -> None:
+    """Both writers, their steps between any two calls of the daemon."""
+    home = Home(quick_path / "home")
+    keep = _begun(home, start)
+    scribe = Writer(home.summary(), "scribe", in_place=True)
+    writers = [scribe] if who == "scribe" else [Writer(home.summary(), "renamer"), scribe]
+    beside = Beside(home, seed, *writers)
+    _all_stand(home, beside, keep, _played(home, beside, inside=True))
+
+
+@each_start
+@each_seed
+def test_both_between_turns(quick_path: Path, start: str, seed: int) -> None:
+    """The daemon finds the scribe's file whole, empty and half, and takes it up as it is."""
+    home = Home(quick_path / "home")
+    keep = _begun(home, start)
+    beside = Beside(
+        home, seed, Writer(home.summary(), "renamer"), Writer(home.summary(), "scribe", in_place=True)
+    )
+    _all_stand(home, beside, keep, _played(home, beside, inside=False))
+
+
+@pytest.mark.parametrize("why", ["full disk", "being written"])
+def test_what_was_rescued_waits_for_a_better_moment(home: Home, why: str) -> None:
+    home.put(dispatched())
+    with home.tree() as tree:
+        tree.everything()
+        with home.summary().open("a", encoding="utf-8") as late:
+            home.put(_checkpoint(1))
+            tree.everything()
+            late.write("\n## Wishes\n\n- written late, by hand\n")
+        whole = home.summary().read_bytes()
+        if why == "full disk":
+            with hooked(From(0, failing(28), 1000, is_system_call)):
+                _look_after(home, tree)
+        else:
+            home.summary().write_bytes(b"")
+            _look_after(home, tree)
+            home.summary().write_bytes(whole)
+        _settled(home, tree)
+    assert LATE in home.summary().read_text("utf-8").splitlines()
 
 
 LATE = "- written late, by hand"
