@@ -33,6 +33,10 @@ LINE_KEPT = 2000
 CONTROL_PLANE = "control-plane"
 """`event.origin` of a block that the control plane made up, not the worker."""
 
+CHAT = "state.db"
+TRANSCRIPT = "transcript"
+"""`event.origin` of what the worker printed itself, whether or not the control plane ever saw it."""
+
 NOTE_STOPPED = "stopped"
 NOTE_RESET = "reset"
 NOTE_CANCELLED = "mission-cancelled"
@@ -105,10 +109,20 @@ def made_by_control_plane(event: Event) -> bool:
 
 
 def ends(event: Event) -> bool:
-    """Whether the event is a terminal status of its dispatch."""
+    """Whether the event is a terminal status of its dispatch, as the control plane shows it.
+
+    What the worker printed answers the dispatch and does not end it: the control plane may write the start of
+    the same dispatch once more after the answer.
+    """
     if event.type is EventType.NOTE:
-        return event.detail.get("kind") in (NOTE_STOPPED, NOTE_RESET)
-    return made_by_control_plane(event) or event_state(event) in _ENDING
+        return stops(event) or event.detail.get("kind") == NOTE_LATE_BLOCK
+    printed = event.detail.get("origin") in (CHAT, TRANSCRIPT)
+    return made_by_control_plane(event) or (event_state(event) in _ENDING and not printed)
+
+
+def stops(event: Event) -> bool:
+    """Whether the event is the note of a stop or reset."""
+    return event.type is EventType.NOTE and event.detail.get("kind") in (NOTE_STOPPED, NOTE_RESET)
 
 
 def answers(event: Event) -> bool:
@@ -135,8 +149,12 @@ def _with_dispatch(state: WorkerState, event: Event, number: int) -> WorkerState
     def mark(dispatch: Dispatch) -> Dispatch:
         if dispatch.mission != event.mission or dispatch.number != number:
             return dispatch
-        at = max(dispatch.ended_at, event.at)
-        return replace(dispatch, ended=True, ended_at=at, answered=dispatch.answered or answers(event))
+        return replace(
+            dispatch,
+            ended=dispatch.ended or ends(event),
+            ended_at=max(dispatch.ended_at, event.at),
+            answered=dispatch.answered or answers(event),
+        )
 
     return replace(state, dispatches=tuple(map(mark, state.dispatches)))
 
@@ -175,6 +193,7 @@ def _checkpoint(mission: MissionState, event: Event, number: int) -> MissionStat
         files=newest(mission.files, files_of(event), FILES_SHOWN),
         decisions=newest(mission.decisions, decisions_of(event), DECISIONS_SHOWN),
         commands=newest(mission.commands, commands_of(event), COMMANDS_KEPT),
+        handoff_asked=mission.handoff_asked and said is not CheckpointState.HANDOFF,
     )
     # The answer to an earlier dispatch, come late, says nothing about the one that runs now.
     if number < mission.dispatches:
@@ -197,6 +216,7 @@ def _complete(mission: MissionState, event: Event, number: int) -> MissionState:
 
 def _handoff(mission: MissionState, event: Event, number: int) -> MissionState:
     by, path, sha256 = (event.detail.get(key) for key in ("by", "path", "sha256"))
+    mission = replace(mission, handoff_asked=False)
     if by not in set(Author) or not isinstance(sha256, str):
         return mission
     return kept(mission, sha256, rank(Author(by), local=str(path).startswith("memory/")))
@@ -208,8 +228,12 @@ def kept(mission: MissionState, sha256: str, rank: int) -> MissionState:
     return replace(mission, handoff=Kept(sha256, rank)) if counts else mission
 
 
+def _handoff_requested(mission: MissionState, event: Event, number: int) -> MissionState:
+    return replace(mission, handoff_asked=True)
+
+
 def _resume(mission: MissionState, event: Event, number: int) -> MissionState:
-    return replace(mission, fact=Fact.RESUMED)
+    return replace(mission, fact=Fact.RESUMED, handoff_asked=False)
 
 
 def _note(mission: MissionState, event: Event, number: int) -> MissionState:
@@ -228,6 +252,7 @@ _STEPS: dict[EventType, Callable[[MissionState, Event, int], MissionState]] = {
     EventType.BLOCKED: _checkpoint,
     EventType.COMPLETE: _complete,
     EventType.HANDOFF_WRITTEN: _handoff,
+    EventType.HANDOFF_REQUESTED: _handoff_requested,
     EventType.RESUME: _resume,
     EventType.NOTE: _note,
 }
@@ -258,7 +283,7 @@ def blocker_lines(event: Event) -> tuple[str, ...]:
     blocker = event.detail.get("blocker")
     if event.type is EventType.BLOCKED:
         return (str(blocker or event.summary)[:LINE_KEPT],)
-    if event.type is EventType.NOTE and ends(event):
+    if stops(event):
         return (event.summary[:LINE_KEPT],)
     return (str(blocker)[:LINE_KEPT],) if blocker else ()
 

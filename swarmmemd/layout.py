@@ -12,6 +12,8 @@ from swarmmemd.model import MissionId, WorkerId
 
 MEMORY = "memory"
 RUNTIME = "runtime.json"
+CHAT = ("state.db", "state.db-wal", "state.db-journal")
+"""The chat database of a worker, and the files beside it that a commit changes."""
 SUMMARY = "SUMMARY.md"
 EVENTS = "events.jsonl"
 HANDOFF = "handoff.md"

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
-from swarmmemd.model import Absent, AssignmentId, MissionId, Unreadable, WorkerId
+from swarmmemd.model import Absent, AssignmentId, Checkpoint, MissionId, Unreadable, WorkerId
 
 
 class Phase(StrEnum):
@@ -125,6 +125,50 @@ class HandoffFile(msgspec.Struct, frozen=True, kw_only=True):
     written: int
 
 
+class ChatFile(msgspec.Struct, frozen=True):
+    """Which chat database it is: another file, or another generation of one, has other row ids."""
+
+    device: int
+    inode: int
+    application: int
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the chat that counts: a user's, or one of the worker's with checkpoints in it.
+
+    `line` is the first of the sessions that continue each other. `text` is the row's own part, without what a
+    compaction put around it; it is never kept. `uid` is the agent's own name for the message, if it has one.
+    """
+
+    row: int
+    session: str
+    line: str
+    at: int
+    user: bool
+    text: str
+    uid: str = ""
+    blocks: tuple[Checkpoint, ...] = ()
+
+
+class Chat(msgspec.Struct, frozen=True, kw_only=True):
+    """What a look at the chat database shows: rows behind the cursor, in the order of their ids.
+
+    `cursor` is the newest row that was passed. `prompts` are older rows that were asked for once more, `gone`
+    those earlier rows, of all that were asked for, that are inactive or not there any more. `restarted`: another
+    file, or another generation of it, read from its beginning. `since` and `until` (ms) say where the reading of
+    a chat began that was never read before.
+    """
+
+    file: ChatFile
+    messages: tuple[Message, ...]
+    cursor: int
+    prompts: Mapping[int, Message] = {}
+    gone: frozenset[int] = frozenset()
+    restarted: bool = False
+    since: int = 0
+    until: int = 0
+
+
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """All that one look shows of one worker. `at` is when the look was, ms: no event is later than that."""
 
@@ -133,3 +177,6 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     ledger: Ledger | None = None
     handoffs: tuple[HandoffFile, ...] = ()
     """Only those whose text is not known yet."""
+    chat: Chat | None = None
+    tasks: tuple[str, ...] = ()
+    """The task texts of the dispatches in the worker's state, in their order; empty where none is known."""

@@ -1,7 +1,7 @@
 """What the daemon remembers of a worker, as frozen values: the fold of its events, and the last look.
 
-All but `Look` and `MissionState.ledger` can be computed again from the worker's events; those two come
-again from the sources. docs/architecture.md, "State".
+All but `Look`, `ChatState`, `Said` and `MissionState.ledger` can be computed again from the worker's events; those
+come again from the sources. docs/architecture.md, "State".
 """
 
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ from enum import StrEnum
 
 import msgspec
 
-from swarmmemd.model import AssignmentId, MissionId, WorkerId
-from swarmmemd.observation import LedgerState
+from swarmmemd.model import AssignmentId, Checkpoint, MissionId, WorkerId
+from swarmmemd.observation import ChatFile, LedgerState
 
 
 class Fact(StrEnum):
@@ -30,8 +30,9 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     """One dispatch of a worker.
 
     `number` counts the dispatches of its mission from 1. `task` is the digest of the task's text.
-    `ended`: a terminal status came since, so the same task may be dispatched again. `answered`: the worker
-    said DONE, HANDOFF, BLOCKED or NEEDS_INPUT itself, so the control plane's block is no news.
+    `ended`: the control plane showed a terminal status since, so the same task may be dispatched again.
+    `answered`: the worker said DONE, HANDOFF, BLOCKED or NEEDS_INPUT itself, so the control plane's block is no
+    news. `ended_at` is when it was ended or answered.
     `said` holds digests of what another writer's lines recorded of this dispatch.
     """
 
@@ -76,6 +77,8 @@ class MissionState(msgspec.Struct, frozen=True, kw_only=True):
     handoff: Kept | None = None
     completed: int = 0
     """`at` of the newest `complete`; 0 for none."""
+    handoff_asked: bool = False
+    """A handoff was requested, and none came since."""
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +98,75 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     next_action: str | None = None
 
 
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a text that the chat has shown: where it stood last, and since when it is known.
+
+    `first` and `last` number the sights of the worker's chat: when the text was new, and when it counted last.
+    `row`, `session`, `at` and `generation` are of the newest row with it. `mission` and `number` name the dispatch
+    that it was given to (number 0: to none), `count` how often it counted there. Only digests are kept of texts.
+    """
+
+    first: int
+    last: int
+    row: int
+    session: str
+    at: int
+    generation: int
+    mission: MissionId | None = None
+    number: int = 0
+    count: int = 0
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The newest user row of a session, and the sight at which its text was new."""
+
+    row: int
+    first: int
+
+
+class Prompt(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest prompt row of a line of sessions, and the dispatch that it belongs to (number 0: not known).
+
+    `pending`: the dispatch may not be known yet, since some control planes deliver before they write.
+    """
+
+    row: int
+    at: int
+    mission: MissionId | None = None
+    number: int = 0
+    pending: bool = False
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A row that waits for its dispatch since `since`, ms."""
+
+    row: int
+    since: int
+
+
+class ChatState(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the chat is read. Rows older than `since` (ms) are base line, those up to `until` were perhaps
+    recorded before the journal was lost. `asked` and `prompts` hold the newest 32 sessions and lines."""
+
+    file: ChatFile
+    generation: int = 1
+    cursor: int = 0
+    sights: int = 0
+    since: int = 0
+    until: int = 0
+    held: Held | None = None
+    asked: Mapping[str, Asked] = {}
+    prompts: Mapping[str, Prompt] = {}
+
+
+class Said(msgspec.Struct, frozen=True):
+    """The newest checkpoint that the chat gave, and its dispatch."""
+
+    mission: MissionId | None
+    number: int
+    block: Checkpoint
+
+
 class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
     """One worker. `dispatches` holds the newest 64, oldest first; `missions` every mission that started."""
 
@@ -104,6 +176,9 @@ class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
     handed_off: MissionId | None = None
     """The mission of the newest handoff: what the shared copy shows."""
     look: Look = Look()
+    chat: ChatState | None = None
+    """None until a chat database was read."""
+    said: Said | None = None
 
     @property
     def current(self) -> Dispatch | None:

@@ -103,6 +103,7 @@ class Tree:
         unread = [
             f"{one.id}/runtime.json: {one.runtime.trouble.reason}" for one in workers if one.runtime.trouble
         ]
+        unread += [f"{one.id}/state.db: {one.chat.trouble.reason}" for one in workers if one.chat.trouble]
         unread += [
             f"{one.id}/{path}: {why}" for one in workers for path, why in one.refused_handoffs().items()
         ]

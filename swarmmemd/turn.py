@@ -12,7 +12,7 @@ import msgspec
 
 from swarmmemd import layout
 from swarmmemd.config import Config
-from swarmmemd.derive import Safe, Version, derive
+from swarmmemd.derive import HOLD, Safe, Version, derive, floor
 from swarmmemd.errors import StorageError
 from swarmmemd.handoff import sha256
 from swarmmemd.journal import Change, Journal, KeptHandoff, Recorded, Rendered
@@ -22,9 +22,10 @@ from swarmmemd.memory.shared import SharedMemory
 from swarmmemd.memory.summaries import rendered_by
 from swarmmemd.memory.worker import Memory
 from swarmmemd.model import Absent, Event, MissionId, WorkerId
-from swarmmemd.observation import HandoffFile, Ledger, Observation, Roster, RosterWorker, Runtime
+from swarmmemd.observation import Chat, HandoffFile, Ledger, Observation, Roster, RosterWorker, Runtime
 from swarmmemd.remember import remember
 from swarmmemd.seam import seam
+from swarmmemd.sources.chat import ChatSource, Wanted
 from swarmmemd.sources.file import FileSource
 from swarmmemd.sources.handoffs import HandoffSource
 from swarmmemd.sources.ledger import parse_ledger
@@ -76,10 +77,13 @@ class Backoff:
 class Tracked:
     """One worker that is watched: its sources, and its state as recorded."""
 
-    def __init__(self, id: WorkerId, runtime: FileSource[Runtime], handoffs: HandoffSource) -> None:
+    def __init__(
+        self, id: WorkerId, runtime: FileSource[Runtime], handoffs: HandoffSource, chat: ChatSource
+    ) -> None:
         self.id = id
         self.runtime = runtime
         self.handoffs = handoffs
+        self.chat = chat
         self.state: WorkerState | None = None
         self.ledger: Ledger | None = None
         self.bad_ids: tuple[str, ...] = ()
@@ -97,7 +101,7 @@ class Tracked:
     @property
     def due(self) -> float | None:
         """When a source or a file that waits has to be looked at again, monotonic; None for no need."""
-        times = [self.runtime.due, self.handoffs.due]
+        times = [self.runtime.due, self.handoffs.due, self.chat.due]
         times += [target.after for target in (self.memory, self.shared) if target.obstacles]
         return min((time for time in times if time is not None), default=None)
 
@@ -107,12 +111,13 @@ class Tracked:
 
     def changed(self) -> bool:
         """Whether a stat shows what the last look did not: for the sweep."""
-        return self.runtime.changed() or self.handoffs.changed()
+        return self.runtime.changed() or self.handoffs.changed() or self.chat.changed()
 
     def forget(self) -> None:
         """What was looked at is not recorded: the next turn looks again."""
         self.runtime.forget()
         self.handoffs.forget()
+        self.chat.forget()
         self.ledger = None
 
 
@@ -145,7 +150,8 @@ class Turns:
     def _tracked(self, worker: WorkerId) -> Tracked:
         runtime = FileSource("runtime.json", layout.runtime(self._profiles_root, worker), parse_runtime)
         profile = layout.profile(self._profiles_root, worker)
-        return Tracked(worker, runtime, HandoffSource(profile, self._shared_root, worker))
+        handoffs = HandoffSource(profile, self._shared_root, worker)
+        return Tracked(worker, runtime, handoffs, ChatSource(profile, worker))
 
     def retire(self, worker: WorkerId) -> None:
         """Stops to watch a worker. Its memory stays."""
@@ -218,12 +224,37 @@ class Turns:
                 report.skipped_ids[one.id] = view.bad_ids
             one.bad_ids = view.bad_ids
         shown = view if isinstance(view, Runtime) else None
-        # Handoffs and the ledger tell of a worker only once it was met.
-        handoffs = self._new_handoffs(one) if shown is not None or self._state(one) is not None else ()
-        if shown is None and not handoffs and not self._ledger_is_news(one):
+        # Handoffs, the chat and the ledger tell of a worker only once it was met.
+        met = shown is not None or one.state is not None
+        handoffs = self._new_handoffs(one) if met else ()
+        chat = self._chat(one, shown) if met else None
+        if shown is None and not handoffs and chat is None and not self._ledger_is_news(one):
             return None
-        at = int(self._clock.wall() * 1000)
-        return Observation(at=at, runtime=shown, ledger=self.ledger.value, handoffs=handoffs)
+        return Observation(
+            at=int(self._clock.wall() * 1000),
+            runtime=shown,
+            ledger=self.ledger.value,
+            handoffs=handoffs,
+            chat=chat,
+            tasks=self._tasks(one) if chat is not None and chat.messages else (),
+        )
+
+    def _chat(self, one: Tracked, shown: Runtime | None) -> Chat | None:
+        """The new rows of the chat, if there are any."""
+        state, wall = one.state, self._clock.wall()
+        at = floor(state, shown or one.runtime.value, int(wall * 1000))
+        wanted = Wanted(
+            state=state.chat if state else None,
+            heard=partial(self._journal.heard, one.id),
+            since=at.since,
+            until=at.until,
+        )
+        found = one.chat.look(wanted, self._clock.monotonic(), wall)
+        return found if isinstance(found, Chat) else None
+
+    def _tasks(self, one: Tracked) -> tuple[str, ...]:
+        dispatches = one.state.dispatches if one.state else ()
+        return self._journal.tasks(one.id, len(dispatches))
 
     def _new_handoffs(self, one: Tracked) -> tuple[HandoffFile, ...]:
         """The files whose text is no version that is known, nor the redacted form of one."""
@@ -250,15 +281,21 @@ class Turns:
 
     def _derived(self, seen: Observation, one: Tracked, report: Report) -> Change:
         before = self._state(one)
-        found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows, self._safe)
+        heard = partial(self._journal.heard, one.id)
+        found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows, self._safe, heard)
         one.ledger = seen.ledger
         one.refused.update(found.refused)
+        waits = found.state.chat.held if found.state.chat else None
+        if waits is not None:
+            rest = min(max(waits.since + HOLD - seen.at, 0), HOLD) / 1000
+            one.chat.come_back(self._clock.monotonic() + rest)
         return Change(
             before=before,
             after=found.state,
             events=found.events,
             rendered=_rendered(found.events),
             handoffs=tuple(self._kept(version) for version in found.versions),
+            heard=found.heard,
         )
 
     def _kept(self, version: Version) -> KeptHandoff:
@@ -303,7 +340,9 @@ class Turns:
 
     def _record(self, found: list[tuple[Tracked, Change]], report: Report) -> None:
         changes = [
-            change for _, change in found if change.after != change.before or change.events or change.handoffs
+            change
+            for _, change in found
+            if change.after != change.before or change.events or change.handoffs or change.heard
         ]
         if changes:
             report.recorded += self._journal.record(changes)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from swarmmemd.config import Config
-from swarmmemd.layout import INBOX, MEMORY, RUNTIME, ledger, roster
+from swarmmemd.layout import CHAT, INBOX, MEMORY, RUNTIME, ledger, roster
 from swarmmemd.model import WorkerId, worker_id
 from swarmmemd.schedule import Wake
 from swarmmemd.watch import Armed, Watcher, WatchHealth
@@ -105,7 +105,7 @@ class WatchPlan:
     def _hint(self, key: str, name: str) -> None:
         """Called from the watching threads: marks, no more. Unknown names are dropped here."""
         if key.startswith(_WORKER):
-            if name in (RUNTIME, MEMORY, ""):
+            if name in (RUNTIME, MEMORY, *CHAT, ""):
                 self._wake.worker(WorkerId(key.removeprefix(_WORKER)))
         elif key.startswith(_HANDOFFS):
             self._wake.worker(WorkerId(key.removeprefix(_HANDOFFS)))

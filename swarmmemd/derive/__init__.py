@@ -8,15 +8,20 @@ from collections.abc import Mapping
 
 import msgspec
 
-from swarmmemd.derive.draft import Draft, Known, Safe, Version
+from swarmmemd.derive.chat import HOLD, begin, floor, look_at_chat
+from swarmmemd.derive.draft import Draft, HeardOf, Known, Safe, Version
 from swarmmemd.derive.handoffs import look_at_handoffs, render_missing
 from swarmmemd.derive.ledger import close_missions, open_missions
-from swarmmemd.derive.runtime import look_at_runtime
+from swarmmemd.derive.runtime import blocked_at, judge, learn, missed, take_up
 from swarmmemd.model import Event
-from swarmmemd.observation import Observation, Runtime
-from swarmmemd.state import WorkerState
+from swarmmemd.observation import Chat, Message, Observation, Runtime
+from swarmmemd.state import Heard, WorkerState
 
-__all__ = ["Derived", "Known", "Safe", "Version", "derive"]
+__all__ = ["HOLD", "Derived", "HeardOf", "Known", "Safe", "Version", "derive", "floor"]
+
+
+def _nothing(key: str) -> None:
+    """Nothing was heard before."""
 
 
 class Derived(msgspec.Struct, frozen=True):
@@ -28,19 +33,60 @@ class Derived(msgspec.Struct, frozen=True):
     """New versions of handoffs."""
     refused: Mapping[str, str] = {}
     """Handoff files that cannot be used, and why."""
+    heard: Mapping[str, Heard] = {}
+    """What is known now of texts of the chat, by their keys."""
 
 
-def derive(state: WorkerState, seen: Observation, known: Known, safe: Safe = str) -> Derived:
+def derive(
+    state: WorkerState, seen: Observation, known: Known, safe: Safe = str, heard: HeardOf = _nothing
+) -> Derived:
     """The events between what was recorded (`state`) and what is there now (`seen`).
 
     `known` tells whether an event of this id was recorded before. A part of `seen` that could not be read
     changes nothing. `safe` is what is done to each text of an event, after its id is made from the whole one.
+    `heard` tells what is known of a text of the chat.
     """
-    draft = Draft(state, seen, known, safe)
+    draft = Draft(state, seen, known, safe, heard)
     open_missions(draft)
-    if isinstance(seen.runtime, Runtime):
-        look_at_runtime(draft, seen.runtime)
+    if seen.chat is not None:
+        begin(draft, seen.chat)
+    view = seen.runtime if isinstance(seen.runtime, Runtime) else None
+    if view is None:
+        _read(draft, seen.chat)
+    else:
+        _look_at_both(draft, view, seen.chat)
     close_missions(draft)
     look_at_handoffs(draft)
     render_missing(draft)
-    return Derived(draft.state, tuple(draft.events), tuple(draft.versions), draft.refused)
+    return Derived(draft.state, tuple(draft.events), tuple(draft.versions), draft.refused, draft.newly_heard)
+
+
+def _look_at_both(draft: Draft, view: Runtime, chat: Chat | None) -> None:
+    """The dispatch first, then what the worker answered, then what the control plane made of it. Its block takes
+    its place among the answers by their times."""
+    started = take_up(draft, view)
+    before, after = _around(chat, blocked_at(draft, view))
+    if started or not missed(draft, view):
+        done = _read(draft, chat, before)
+        judge(draft, view, started)
+        if done and after:
+            _read(draft, chat, after)
+    else:
+        judge(draft, view, started)
+        _read(draft, chat)
+    learn(draft, view)
+
+
+def _around(chat: Chat | None, at: int | None) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+    """The messages before the first checkpoint that is younger than `at`, and those from it on."""
+    messages = chat.messages if chat else ()
+    later = (n for n, message in enumerate(messages) if at is not None and message.blocks and message.at > at)
+    first = next(later, len(messages))
+    return messages[:first], messages[first:]
+
+
+def _read(draft: Draft, chat: Chat | None, messages: tuple[Message, ...] | None = None) -> bool:
+    """Reads the messages, by default all. False where one of them has to wait."""
+    if chat is None:
+        return True
+    return look_at_chat(draft, chat, chat.messages if messages is None else messages)

@@ -21,6 +21,8 @@ _STATES = {
     "needs_input": CheckpointState.NEEDS_INPUT,
 }
 _BLOCKED = frozenset({"blocked", "needs_input"})
+TERMINAL = frozenset(_STATES) - {IN_PROGRESS}
+"""Values of `checkpointStatus` after which the same task may be dispatched again."""
 
 
 class Kind(StrEnum):
@@ -71,7 +73,7 @@ def blocked_by_control_plane(view: Runtime) -> bool:
 def shows(view: Runtime, block: Checkpoint) -> bool:
     """Whether phase, status and result say that `block` is what was written last."""
     phase = (view.phase or "").lower().replace("-", "_").replace(" ", "_")
-    same_blocker = not view.blocked_reason or not block.blocker or _begins(view.blocked_reason, block.blocker)
+    same_blocker = not view.blocked_reason or not block.blocker or begins(view.blocked_reason, block.blocker)
     return phase == block.state.lower() and same_blocker and agrees(view, block)
 
 
@@ -80,10 +82,10 @@ def agrees(view: Runtime, block: Checkpoint) -> bool:
 
     An API check-in leaves an old message in the file; then its own values differ from the message's.
     """
-    return not fold(view.result) or not fold(block.result) or _begins(view.result, block.result)
+    return not fold(view.result) or not fold(block.result) or begins(view.result, block.result)
 
 
-def _begins(one: str | None, other: str | None) -> bool:
+def begins(one: str | None, other: str | None) -> bool:
     """Whether one text is the other, or its beginning with dots for the rest."""
     first, second = (fold(text).rstrip("….").rstrip() for text in (one, other))
     return first.startswith(second) or second.startswith(first)

@@ -11,9 +11,11 @@ from swarmmemd.identity import event_id
 from swarmmemd.model import AssignmentId, Event, EventId, EventType, MissionId
 from swarmmemd.observation import Observation
 from swarmmemd.record import bounded
-from swarmmemd.state import Dispatch, WorkerState
+from swarmmemd.state import Dispatch, Heard, WorkerState
 
 Known = Callable[[EventId], bool]
+HeardOf = Callable[[str], Heard | None]
+"""What is known of a text of the chat, by its key."""
 Safe = Callable[[str], str]
 """A text as it may stand in a worker's own memory; with `redact.local`, without its secrets."""
 Words = tuple[str | None, ...]
@@ -33,12 +35,18 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
 class Draft:
     """The state so far, and the events found so far. Lives for one call of `derive`."""
 
-    def __init__(self, state: WorkerState, seen: Observation, known: Known, safe: Safe) -> None:
+    def __init__(
+        self, state: WorkerState, seen: Observation, known: Known, safe: Safe, heard: HeardOf
+    ) -> None:
         self.state = state
         self.seen = seen
         self.events: list[Event] = []
         self.versions: list[Version] = []
         self.refused: dict[str, str] = {}
+        self.newly_heard: dict[str, Heard] = {}
+        self._heard = heard
+        dispatches = ((d.mission, d.number) for d in state.dispatches)
+        self._tasks = dict(zip(dispatches, seen.tasks, strict=False))
         self._known = known
         self._safe = safe
         self._new: set[EventId] = set()
@@ -46,6 +54,32 @@ class Draft:
     def has(self, id: EventId) -> bool:
         """Whether the event was recorded before, or found in this look."""
         return id in self._new or self._known(id)
+
+    def heard(self, key: str) -> Heard | None:
+        """What is known of a text of the chat."""
+        return self.newly_heard.get(key) or self._heard(key)
+
+    def note_heard(self, key: str, heard: Heard) -> None:
+        """Keeps what is known now of a text of the chat."""
+        self.newly_heard[key] = heard
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The task texts of the dispatches in the state, in their order; empty where nobody tells."""
+        return tuple(self._task(dispatch) for dispatch in self.state.dispatches)
+
+    def _task(self, dispatch: Dispatch) -> str:
+        """What the dispatch said, or what the ledger says of its assignment."""
+        said = self._tasks.get((dispatch.mission, dispatch.number))
+        ledger = self.seen.ledger
+        mission = ledger.missions.get(dispatch.mission) if ledger and dispatch.mission else None
+        if said or mission is None or dispatch.assignment is None:
+            return said or ""
+        return next((a.task for a in mission.assignments if a.id == dispatch.assignment and a.task), "")
+
+    def note_task(self, dispatch: Dispatch, task: str | None) -> None:
+        """Keeps the task text of a dispatch that was found in this look."""
+        self._tasks[dispatch.mission, dispatch.number] = task or ""
 
     def capped(self, *times: int | None) -> int:
         """The first time that is given, never later than the look itself."""

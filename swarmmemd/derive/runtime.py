@@ -7,11 +7,13 @@ docs/contracts.md, "runtime.json".
 
 from msgspec.structs import replace
 
-from swarmmemd.derive.blocks import checkpoint, said_before
+from swarmmemd.derive.blocks import checkpoint, given_to_another, said_before
 from swarmmemd.derive.classify import (
     IN_PROGRESS,
+    TERMINAL,
     Kind,
     agrees,
+    begins,
     blocked_by_control_plane,
     blocks,
     classify,
@@ -30,19 +32,65 @@ _RESULT_WITHIN = 60_000
 """ms within which the result of a dispatch writes its time once more."""
 
 
-def look_at_runtime(draft: Draft, view: Runtime) -> None:
-    """Adds what `view` shows and the last look did not."""
+def take_up(draft: Draft, view: Runtime) -> bool:
+    """Records the dispatch that `view` starts, or that a block by the control plane speaks of. Says whether it
+    starts one."""
     kind = classify(view, draft.state.worker)
-    if view.bad_ids or (kind is Kind.NONE and view.status != "none"):
-        return
+    if _says_nothing(view, kind):
+        return False
     if _starts_dispatch(draft, view):
         _answer_before(draft, view)
         _dispatch(draft, view)
-    elif kind in (Kind.STOPPED, Kind.CANCELLED):
+        return True
+    if kind is Kind.CONTROL_PLANE_BLOCK:
+        _dispatch_of(draft, view)
+    return False
+
+
+def missed(draft: Draft, view: Runtime) -> bool:
+    """Whether the snapshot speaks of work that no known dispatch is about."""
+    last = draft.state.current
+    return last is None or _other_work(view, last)
+
+
+def blocked_at(draft: Draft, view: Runtime) -> int | None:
+    """When the control plane blocked the worker, ms; None if the snapshot shows no such block."""
+    return draft.capped(view.check_in, view.written) if blocked_by_control_plane(view) else None
+
+
+def judge(draft: Draft, view: Runtime, started: bool) -> None:
+    """Adds what `view` shows and the last look did not, beside a dispatch that starts."""
+    kind = classify(view, draft.state.worker)
+    if started or _says_nothing(view, kind):
+        return
+    if kind in (Kind.STOPPED, Kind.CANCELLED):
         _stop(draft, view, kind)
     else:
         _judge(draft, view, kind)
-    draft.state = replace(draft.state, look=_learned(draft.state.look, view, kind))
+    if _ended(view, kind) and draft.state.current is not None:
+        _end(draft, draft.state.current, draft.capped(view.check_in, view.written))
+
+
+def learn(draft: Draft, view: Runtime) -> None:
+    """Keeps what the next look is compared with."""
+    kind = classify(view, draft.state.worker)
+    if not _says_nothing(view, kind):
+        draft.state = replace(draft.state, look=_learned(draft.state.look, view, kind))
+
+
+def _says_nothing(view: Runtime, kind: Kind) -> bool:
+    return bool(view.bad_ids) or (kind is Kind.NONE and view.status != "none")
+
+
+def _ended(view: Runtime, kind: Kind) -> bool:
+    """Whether the control plane shows a terminal status: then the same task can be dispatched again."""
+    return kind in (Kind.STOPPED, Kind.CANCELLED) or view.status in TERMINAL
+
+
+def _end(draft: Draft, dispatch: Dispatch, at: int) -> None:
+    if not dispatch.ended:
+        ended = replace(dispatch, ended=True, ended_at=max(dispatch.ended_at, at))
+        draft.state = replace(draft.state, dispatches=(*draft.state.dispatches[:-1], ended))
 
 
 def _judge(draft: Draft, view: Runtime, kind: Kind) -> None:
@@ -52,7 +100,8 @@ def _judge(draft: Draft, view: Runtime, kind: Kind) -> None:
         dispatch = _dispatch_of(draft, view)
         at = draft.capped(view.output_at, view.check_in, view.written)
         for block in found:
-            checkpoint(draft, dispatch, block, at=at, origin=ORIGIN)
+            if not given_to_another(draft, dispatch, block):
+                checkpoint(draft, dispatch, block, at=at, origin=ORIGIN)
     elif kind in (Kind.CHECK_IN, Kind.CHECKPOINT) or (
         kind is Kind.DISPATCHED and _known_dispatch(draft, view)
     ):
@@ -73,7 +122,9 @@ def _starts_dispatch(draft: Draft, view: Runtime) -> bool:
         return True
     same_work = (last.mission, last.assignment) == (view.mission, view.assignment)
     same = same_work and last.task == digest(view.task)
-    return _dispatch_time_moved(draft, view, last, same_work, same) and (last.ended or not same)
+    # After a fold from files nobody knows whether the control plane saw the answer.
+    ended = last.ended or (last.answered and not draft.state.look.met)
+    return _dispatch_time_moved(draft, view, last, same_work, same) and (ended or not same)
 
 
 def _dispatch_time_moved(draft: Draft, view: Runtime, last: Dispatch, same_work: bool, same: bool) -> bool:
@@ -108,6 +159,7 @@ def _dispatch(draft: Draft, view: Runtime) -> Dispatch:
         number=number,
         assignment=view.assignment,
     )
+    draft.note_task(draft.state.dispatches[-1], view.task)
     return draft.state.dispatches[-1]
 
 
@@ -116,9 +168,12 @@ def _dispatch_of(draft: Draft, view: Runtime) -> Dispatch:
     last = draft.state.current
     if last is None:
         return _dispatch(draft, view)
+    return _dispatch(draft, view) if _other_work(view, last) else last
+
+
+def _other_work(view: Runtime, last: Dispatch) -> bool:
     other_mission = view.mission is not None and view.mission != last.mission
-    other_assignment = view.assignment is not None and view.assignment != last.assignment
-    return _dispatch(draft, view) if other_mission or other_assignment else last
+    return other_mission or (view.assignment is not None and view.assignment != last.assignment)
 
 
 # Checkpoints
@@ -151,6 +206,8 @@ def _answer_before(draft: Draft, view: Runtime) -> None:
     if view.output_at is None or view.dispatch_at is None or not last.at <= view.output_at < view.dispatch_at:
         return
     for block in blocks(view, draft.state.worker):
+        if given_to_another(draft, last, block):
+            continue
         checkpoint(draft, last, block, at=draft.capped(view.output_at), origin=ORIGIN)
 
 
@@ -199,8 +256,10 @@ def _echoes_dispatch(view: Runtime) -> bool:
 
 
 def _belongs_to_message(draft: Draft, view: Runtime, state: CheckpointState) -> bool:
-    """Whether status and values are those of a kept message that has been counted already."""
+    """Whether status and values are those of a kept message, or of the chat's, that has been counted already."""
     last, found, look = draft.state.current, blocks(view, draft.state.worker), draft.state.look
+    if last is not None and _is_what_the_chat_said(draft, last, view, state):
+        return True
     if last is None or not found or found[-1].state is not state or not agrees(view, found[-1]):
         return False
     new = _changed(draft, view)
@@ -208,6 +267,20 @@ def _belongs_to_message(draft: Draft, view: Runtime, state: CheckpointState) -> 
         look.met and digest(view.raw) == look.raw and (new.result or new.next_action or new.blocker)
     )
     return not values_came_later and said_before(draft, last, found[-1])
+
+
+def _is_what_the_chat_said(draft: Draft, last: Dispatch, view: Runtime, state: CheckpointState) -> bool:
+    """Whether the fields are the values of the checkpoint that the chat gave last."""
+    said = draft.state.said
+    if said is None or (said.mission, said.number) != (last.mission, last.number):
+        return False
+    new, block = _changed(draft, view), said.block
+    pairs = (
+        (new.result, block.result),
+        (new.blocker, block.blocker),
+        (new.next_action, block.next_action),
+    )
+    return block.state is state and all(value is None or begins(value, other) for value, other in pairs)
 
 
 # Blocks by the control plane, stops and resets

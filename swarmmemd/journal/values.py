@@ -1,5 +1,6 @@
 """What goes into the journal and comes out of it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ from swarmmemd.errors import JournalError
 from swarmmemd.handoff import Author
 from swarmmemd.model import Event, MissionId, WorkerId
 from swarmmemd.record import decode
-from swarmmemd.state import WorkerState
+from swarmmemd.state import Heard, WorkerState
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -52,6 +53,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...] = ()
     rendered: tuple[Rendered, ...] = ()
     handoffs: tuple[KeptHandoff, ...] = ()
+    heard: Mapping[str, Heard] = {}
     applied: bool = False
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from swarmmemd.durable import Mark
 from swarmmemd.errors import StorageError
@@ -29,9 +29,11 @@ from swarmmemd.journal.values import (
 from swarmmemd.model import EventId, MissionId, WorkerId
 from swarmmemd.record import encode
 from swarmmemd.seam import seam
-from swarmmemd.state import MissionState, WorkerState
+from swarmmemd.state import Heard, MissionState, WorkerState
 
 WAITING, APPLIED, UNPLACED = 0, 1, 2
+
+_HEARD = ", ".join(Heard.__struct_fields__)
 
 _worker_decoder = msgspec.json.Decoder(WorkerState)
 _mission_decoder = msgspec.json.Decoder(MissionState)
@@ -94,6 +96,17 @@ class Journal:
     def knows(self, id: EventId) -> bool:
         """Whether an event of this id is recorded."""
         return self._row("SELECT 1 FROM event WHERE id = ?", id) is not None
+
+    def heard(self, worker: WorkerId, key: str) -> Heard | None:
+        """What is known of a text that the worker's chat has shown."""
+        row = self._row(f"SELECT {_HEARD} FROM heard WHERE worker = ? AND key = ?", worker, key)
+        return Heard(**dict(zip(Heard.__struct_fields__, row, strict=True))) if row else None
+
+    def tasks(self, worker: WorkerId, count: int) -> tuple[str, ...]:
+        """The task texts of the worker's newest `count` dispatches, oldest first; empty where none was given."""
+        sql = "SELECT seq, line FROM event WHERE worker = ? AND type = 'dispatch' ORDER BY seq DESC LIMIT ?"
+        found = (recorded(seq, line, worker).event for seq, line in self._rows(sql, worker, count))
+        return tuple(str(event.detail.get("task") or "") for event in found)[::-1]
 
     def workers_waiting(self) -> list[WorkerId]:
         """Workers with events or summaries that are not in their files."""
@@ -182,6 +195,7 @@ class Journal:
                 rows = ((change.after.worker, r.mission, r.section, _digest(r.line)) for r in change.rendered)
                 self._db.executemany("INSERT OR IGNORE INTO rendered VALUES (?, ?, ?, ?)", rows)
                 self._handoffs(change)
+                self._heard(change)
         return new
 
     def settle(
@@ -270,6 +284,11 @@ class Journal:
         for kept in change.handoffs:
             row = (kept.mission, kept.sha256, kept.redacted, kept.author.value, kept.path, kept.at, kept.text)
             self._db.execute(sql, (change.after.worker, *row))
+
+    def _heard(self, change: Change) -> None:
+        sql = f"INSERT OR REPLACE INTO heard (worker, key, {_HEARD}) VALUES ({', '.join('?' * 11)})"
+        rows = ((change.after.worker, key, *astuple(heard)) for key, heard in change.heard.items())
+        self._db.executemany(sql, rows)
 
     def _state(self, change: Change) -> None:
         before, after = change.before, change.after

@@ -4,6 +4,7 @@ from typing import Any
 
 from swarmmemd.log import GRACE
 from swarmmemd.service.running import Running
+from swarmmemd.sources.chat import ChatSource
 from swarmmemd.sources.file import FileSource
 from swarmmemd.turn import Backoff
 
@@ -13,6 +14,7 @@ def judge(running: Running) -> None:
     now = running.now()
     for one in running.turns.workers.values():
         _source(running, f"{one.id}/runtime.json", one.runtime)
+        _source(running, f"{one.id}/state.db", one.chat)
         _target(running, f"{one.id}/memory", one.memory)
         _target(running, f"{one.id}/shared", one.shared)
         reasons = [f"{path}: {why}" for path, why in sorted(one.refused_handoffs().items())]
@@ -31,6 +33,6 @@ def _target(running: Running, key: str, target: Backoff) -> None:
     running.troubles.update(key, "; ".join(found) or None, running.now())
 
 
-def _source(running: Running, key: str, source: FileSource[Any]) -> None:
+def _source(running: Running, key: str, source: FileSource[Any] | ChatSource) -> None:
     reason = source.trouble.reason if source.trouble else None
     running.troubles.update(key, reason, running.now(), GRACE)

@@ -80,6 +80,7 @@ class Daemon:
             self._sweeps.tick()
             self._requests()
             judge(running)
+        self._sweeps.hot()
         self._turn(running.schedule.ready(running.now(), _TURN))
         for worker, mission, data in list(running.tree.memory.rescued(running.now())):
             running.show_again(worker, mission, (data,))
@@ -90,6 +91,7 @@ class Daemon:
             return 0.0
         times = (
             self._tick,
+            self._sweeps.hot_at,
             self._flush_at,
             self._status_at,
             self._running.schedule.next(),

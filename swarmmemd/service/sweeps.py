@@ -4,8 +4,10 @@ Spread over seconds: each tick stats a slice of the workers. docs/architecture.m
 """
 
 import random
+from collections.abc import Iterable
 from contextlib import suppress
 
+from swarmmemd.derive.classify import IN_PROGRESS
 from swarmmemd.errors import StorageError
 from swarmmemd.model import MissionId, WorkerId
 from swarmmemd.service.members import Members
@@ -14,9 +16,15 @@ from swarmmemd.service.running import Running
 TICK = 1.0
 _POLLING = 10.0
 """How many times shorter the sweeps are while something cannot be watched."""
+HOT = 0.25
+"""Seconds between two looks at the chat of a worker that is at work: no notification tells of a commit to it."""
+_WARM = 60.0
+"""Seconds after its last change for which a chat counts as that of a worker at work: one that the control plane
+gave up on still answers."""
 _JUMP = 5.0
 """Seconds by which the clocks may part before everything is looked at: sleep, or a clock that was set."""
 _CHECKPOINT_EVERY = 300.0
+_NEVER = float("inf")
 
 
 class Sweeps:
@@ -27,6 +35,8 @@ class Sweeps:
         self._members = members
         self._ticks = 0
         self._full = 0.0
+        self._hot: tuple[WorkerId, ...] = ()
+        self._hot_at = _NEVER
         self._checkpoint = running.now() + _CHECKPOINT_EVERY
         self._apart = running.clock.wall() - running.clock.monotonic()
 
@@ -47,6 +57,9 @@ class Sweeps:
                 running.schedule.at(worker, now)
         if self._ticks % max(round(running.config.sweep.directories_s / shorter / TICK), 1) == 0:
             self._members.refresh()
+        self._chats(self._slice(workers, running.config.sweep.chat_s / shorter))
+        self._hot = tuple(worker for worker in workers if self._at_work(worker, now))
+        self._hot_at = min(self._hot_at, now + HOT) if self._hot else _NEVER
         self._sources(now)
         if now >= self._full:
             self._full = now + running.config.sweep.full_s * random.uniform(0.75, 1.25)
@@ -55,6 +68,18 @@ class Sweeps:
             self._checkpoint = now + _CHECKPOINT_EVERY
             with suppress(StorageError):  # a full disk: the journal says so itself when it is written
                 running.tree.journal.checkpoint()
+
+    @property
+    def hot_at(self) -> float:
+        """When the chats of the workers at work are due, monotonic; infinite if nobody is at work."""
+        return self._hot_at
+
+    def hot(self) -> None:
+        """Looks at the chats of the workers at work, if they are due."""
+        now = self._running.now()
+        if now >= self._hot_at:
+            self._hot_at = now + HOT
+            self._chats(self._hot)
 
     def full(self) -> None:
         """Lists the roots, arms again what is not watched, and stats every worker."""
@@ -78,6 +103,18 @@ class Sweeps:
         """The workers whose turn it is in this second, so that each comes up once in `period` seconds."""
         parts = max(round(period / TICK), 1)
         return workers[self._ticks % parts :: parts]
+
+    def _chats(self, workers: Iterable[WorkerId]) -> None:
+        running = self._running
+        for worker in workers:
+            one = running.turns.workers.get(worker)
+            if one is not None and one.chat.changed():
+                running.schedule.at(worker, running.now())
+
+    def _at_work(self, worker: WorkerId, now: float) -> bool:
+        one = self._running.turns.workers[worker]
+        warm = one.chat.changed_at is not None and now - one.chat.changed_at < _WARM
+        return warm or (one.state is not None and one.state.look.status == IN_PROGRESS)
 
     def _folder(self, worker: WorkerId) -> None:
         running = self._running

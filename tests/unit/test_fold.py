@@ -139,7 +139,8 @@ def test_a_cancelled_mission_is_complete_and_a_dispatch_opens_it() -> None:
         (says("NEEDS_REVIEW"), False, False),
         (gave_up(), True, False),
         (event(EventType.NOTE, kind="reset"), True, False),
-        (event(EventType.NOTE, kind="late-block", origin="x"), False, False),
+        (event(EventType.NOTE, kind="late-block", origin="x"), True, False),
+        (says("DONE", origin="state.db"), False, True),
         (says("writing"), False, False),
     ],
 )

@@ -1,0 +1,352 @@
+"""What new rows of the chat mean: checkpoints, each once and on its own dispatch, and the lifecycle.
+
+Rows come back with new ids and times after a compaction, a retry or an import, and a worker answers minutes
+after the next dispatch was written. So what counts is what is new to the chat, and whose prompt stands before
+it. docs/contracts.md, "The chat".
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from swarmmemd.derive.blocks import block_key, checkpoint, occurrence_after
+from swarmmemd.derive.draft import Draft
+from swarmmemd.derive.prompts import LATE_DISPATCH, Token, meant, token
+from swarmmemd.fold import CHAT
+from swarmmemd.identity import digest, event_id
+from swarmmemd.model import Checkpoint, EventType, MissionId
+from swarmmemd.observation import Chat, Message, Runtime
+from swarmmemd.state import Asked, ChatState, Dispatch, Fact, Heard, Held, Prompt, Said, WorkerState
+
+HOLD = LATE_DISPATCH
+"""ms that a block waits for the dispatch of its prompt, from first sight."""
+_ON_ITS_WAY = 600_000
+_SESSIONS_KEPT = 32
+_V = TypeVar("_V")
+
+
+class Floor(msgspec.Struct, frozen=True):
+    """From when on the chat is news, ms, and until when it may have been recorded before."""
+
+    since: int
+    until: int
+
+
+def floor(state: WorkerState | None, runtime: Runtime | None, at: int) -> Floor:
+    """Where reading of a chat begins that was never read, at a look at `at`.
+
+    At first meeting that is the dispatch which `runtime.json` shows: what was before is past. After the journal
+    was lost it is a while before the newest event, as an answer may have been on its way.
+    """
+    if state is not None and not state.look.met and state.missions:
+        newest = max(mission.updated for mission in state.missions.values())
+        return Floor(newest - _ON_ITS_WAY, newest)
+    times = [d.at for d in state.dispatches if d.mission == _current(state)] if state else []
+    if runtime is not None:
+        # Of an idle worker that was never dispatched, what came after its last check-in is news.
+        times.append(runtime.dispatch_at or runtime.check_in or runtime.written)
+    return Floor(min((at, *times)) - LATE_DISPATCH, 0)
+
+
+def _current(state: WorkerState) -> MissionId | None:
+    return state.current.mission if state.current else None
+
+
+def begin(draft: Draft, chat: Chat) -> None:
+    """Takes over which file it is. In another file, or another generation of one, the old row ids say nothing."""
+    known = draft.state.chat
+    if known is None:
+        fresh = ChatState(file=chat.file, since=chat.since, until=chat.until)
+    elif chat.restarted:
+        fresh = replace(known, file=chat.file, generation=known.generation + 1, cursor=0, held=None, asked={})
+    else:
+        return
+    draft.state = replace(draft.state, chat=fresh)
+
+
+def keys(message: Message) -> tuple[str, ...]:
+    """The keys under which the texts of the message are known."""
+    uid = (f"m:{message.uid}",) if message.uid else ()
+    texts = (_user_key(message.text),) if message.user else tuple(map(block_key, message.blocks))
+    return (*uid, *texts)
+
+
+def _user_key(text: str) -> str:
+    return f"u:{digest(text)}"
+
+
+def look_at_chat(draft: Draft, chat: Chat, messages: Sequence[Message]) -> bool:
+    """Adds what the messages say. False where one of them has to wait: it and those after it are read again."""
+    reading = _Reading(draft, chat)
+    waits = next((message for message in messages if not reading.read(message)), None)
+    reading.leave(None if waits is None else waits.row)
+    return waits is None
+
+
+class _Reading:
+    """The chat while it is read: who was asked what last. Lives for one look."""
+
+    def __init__(self, draft: Draft, chat: Chat) -> None:
+        self._draft, self._chat = draft, chat
+        assert draft.state.chat is not None
+        self._state: ChatState = draft.state.chat
+        self._sights = self._state.sights
+        self._asked = dict(self._state.asked)
+        self._prompts = dict(self._state.prompts)
+        self._held = self._state.held
+
+    def leave(self, waits: int | None) -> None:
+        """Keeps how far it was read."""
+        chat = replace(
+            self._state,
+            cursor=self._chat.cursor if waits is None else waits - 1,
+            sights=self._sights,
+            held=None if waits is None else self._held,
+            asked=_newest(self._asked),
+            prompts=_newest(self._prompts),
+        )
+        self._draft.state = replace(self._draft.state, chat=chat)
+
+    def read(self, message: Message) -> bool:
+        """Judges one message. False where it has to wait for its dispatch."""
+        copy = bool(message.uid) and self._knows_uid(message)
+        if message.user:
+            self._user(message, copy)
+        elif not all(self._block(message, block, copy) for block in message.blocks):
+            return False
+        if message.uid and not copy:
+            self._note(f"m:{message.uid}", self._sight(message))
+        return True
+
+    # What is known
+
+    def _knows_uid(self, message: Message) -> bool:
+        known = self._draft.heard(f"m:{message.uid}")
+        return known is not None and (known.row, known.generation) != (message.row, self._state.generation)
+
+    def _sight(self, message: Message) -> Heard:
+        """The message as one that was never seen before."""
+        self._sights += 1
+        return Heard(
+            first=self._sights,
+            last=self._sights,
+            row=message.row,
+            session=message.session,
+            at=message.at,
+            generation=self._state.generation,
+        )
+
+    def _seen_again(self, known: Heard, message: Message) -> Heard:
+        """The newest row with a known text, which does not count."""
+        generation = self._state.generation
+        return replace(known, row=message.row, session=message.session, at=message.at, generation=generation)
+
+    def _note(self, key: str, heard: Heard) -> None:
+        self._draft.note_heard(key, heard)
+
+    def _stands(self, row: int, generation: int) -> bool:
+        return generation == self._state.generation and row not in self._chat.gone
+
+    def _asked_since(self, session: str, sight: int) -> bool:
+        """Whether the nearest user row of the session, if it still stands, is a text that was new since then."""
+        asked = self._asked.get(session)
+        return asked is not None and asked.first > sight and asked.row not in self._chat.gone
+
+    def _is_copy(self, message: Message, known: Heard) -> bool:
+        """Whether the row is an old one that was written again, and nobody said anything new meanwhile."""
+        if known.session == message.session and known.at == message.at:
+            return True  # a bug doubles rows, times and all
+        stands = self._stands(known.row, known.generation)
+        moved = known.session != message.session and self._same_line(known, message)
+        return (not stands or moved) and not self._asked_since(message.session, known.last)
+
+    def _same_line(self, known: Heard, message: Message) -> bool:
+        return known.session == message.line or (message.line != message.session)
+
+    def _is_base(self, message: Message) -> bool:
+        return message.at < self._state.since
+
+    # User rows
+
+    def _user(self, message: Message, copy: bool) -> None:
+        key = _user_key(message.text)
+        known = self._draft.heard(key)
+        copy = copy or (known is not None and self._is_copy(message, known))
+        heard = self._sight(message) if known is None else self._seen_again(known, message)
+        if copy and known is not None:
+            self._follow(message, known)
+        else:
+            heard = self._prompt(message, known, heard)
+            said = token(message.text)
+            if said is not None and not self._is_base(message):
+                self._lifecycle(message, said)
+        self._note(key, heard)
+        self._put_last(self._asked, message.session, Asked(message.row, heard.first))
+
+    def _follow(self, message: Message, known: Heard) -> None:
+        """The copy of a prompt stands for it: the old row may be gone."""
+        prompt = self._prompts.get(message.line)
+        if prompt is not None and prompt.row == known.row:
+            self._prompts[message.line] = replace(prompt, row=message.row)
+
+    def _prompt(self, message: Message, known: Heard | None, heard: Heard) -> Heard:
+        """Notes a prompt. A known text is one again only after a further dispatch of its task."""
+        found = meant(message, self._draft.state.dispatches, self._draft.tasks)
+        if found is None or (found.dispatch is None and token(message.text)):
+            return heard
+        dispatch = found.dispatch
+        if known is not None and (dispatch is None or not self._further(dispatch, known)):
+            return heard
+        mission, number = _key(dispatch)
+        prompt = Prompt(
+            row=message.row, at=message.at, mission=mission, number=number, pending=not found.sure
+        )
+        self._put_last(self._prompts, message.line, prompt)
+        return replace(heard, mission=mission, number=number)
+
+    def _further(self, dispatch: Dispatch, known: Heard) -> bool:
+        """Whether the dispatch came after the one that the known text was given to."""
+        before = self._find(known.mission, known.number)
+        if before is None:
+            return known.number > 0 or dispatch.at > known.at
+        return self._order(dispatch) > self._order(before)
+
+    def _lifecycle(self, message: Message, said: Token) -> None:
+        dispatch = self._of_prompt(message) or self._by_time(message.at)
+        mission = self._draft.state.missions.get(dispatch.mission) if dispatch and dispatch.mission else None
+        if dispatch is None:
+            return
+        if said is Token.HANDOFF:
+            type, summary = EventType.HANDOFF_REQUESTED, "Handoff requested"
+            told = mission is not None and mission.handoff_asked
+        else:
+            type, summary = EventType.RESUME, "Resumed after handoff"
+            told = mission is not None and mission.fact is Fact.RESUMED
+        if told:
+            return
+        worker, occurrence = self._draft.state.worker, 1
+        while self._draft.has(event_id(worker, dispatch.mission, dispatch.number, type, (), occurrence)):
+            if not self._is_fresh(message):
+                return
+            occurrence += 1
+        at = self._draft.capped(message.at)
+        self._draft.once(
+            type, dispatch, (), at=at, summary=summary, detail={"origin": CHAT}, occurrence=occurrence
+        )
+
+    # Checkpoints
+
+    def _block(self, message: Message, block: Checkpoint, copy: bool) -> bool:
+        key = block_key(block)
+        known = self._draft.heard(key)
+        if known is not None and (copy or self._is_copy(message, known)):
+            self._note(key, self._seen_again(known, message))
+            return True
+        if self._is_base(message):
+            self._note(key, self._sight(message) if known is None else self._seen_again(known, message))
+            return True
+        asked = known is None or self._asked_since(message.session, known.last)
+        if asked and self._must_wait(message):
+            return False
+        dispatch = self._of_prompt(message) or self._by_time(message.at)
+        if known is not None and not asked and not self._after_dispatch(message, known, dispatch):
+            self._note(key, self._seen_again(known, message))
+            return True
+        self._counts(message, block, dispatch, known)
+        return True
+
+    def _counts(
+        self, message: Message, block: Checkpoint, dispatch: Dispatch | None, known: Heard | None
+    ) -> None:
+        key, heard = block_key(block), self._sight(message)
+        if dispatch is None:
+            self._note(key, heard)  # an answer to nothing that is known
+            return
+        draft, mine = self._draft, _key(dispatch)
+        count = 1
+        if known is not None and (known.number == 0 or (known.mission, known.number) == mine):
+            fresh = self._is_fresh(message)
+            count = occurrence_after(draft, dispatch, block, known.count) if fresh else known.count + 1
+        at = draft.capped(message.at)
+        checkpoint(draft, dispatch, block, at=at, origin=CHAT, occurrence=count)
+        first = known.first if known else heard.first
+        self._note(key, replace(heard, first=first, mission=mine[0], number=mine[1], count=count))
+        if mine == _key(draft.state.current):
+            draft.state = replace(draft.state, said=Said(*mine, block))
+
+    def _after_dispatch(self, message: Message, known: Heard, dispatch: Dispatch | None) -> bool:
+        """Whether a block that nobody asked for anew answers a dispatch that came since it counted."""
+        if dispatch is None or not self._further(dispatch, known):
+            return False
+        stands = self._stands(known.row, known.generation)
+        return stands and known.session == message.session and known.at != message.at
+
+    def _must_wait(self, message: Message) -> bool:
+        """Whether the prompt before the block may be that of a dispatch that is not written yet."""
+        prompt = self._known_prompt(message)
+        pending = prompt.pending if prompt else self._by_time(message.at) is None
+        if not pending:
+            return False
+        now = self._draft.seen.at
+        if self._held is None or self._held.row != message.row:
+            self._held = Held(message.row, now)
+        if abs(now - self._held.since) < HOLD:
+            return True
+        if prompt is not None:
+            self._prompts[message.line] = replace(prompt, pending=False)
+        return False
+
+    # Whose it is
+
+    def _of_prompt(self, message: Message) -> Dispatch | None:
+        prompt = self._known_prompt(message)
+        return self._find(prompt.mission, prompt.number) if prompt else None
+
+    def _known_prompt(self, message: Message) -> Prompt | None:
+        """The prompt of the line; one whose dispatch was not known is compared with those known now."""
+        prompt = self._prompts.get(message.line)
+        text = self._chat.prompts.get(prompt.row) if prompt and prompt.pending else None
+        if prompt is None or text is None:
+            return prompt
+        found = meant(text, self._draft.state.dispatches, self._draft.tasks)
+        if found is not None and found.sure:
+            mission, number = _key(found.dispatch)
+            prompt = replace(prompt, mission=mission, number=number, pending=False)
+            self._prompts[message.line] = prompt
+        return prompt
+
+    def _by_time(self, at: int) -> Dispatch | None:
+        """The dispatch that was current then. The very first one can be written after its answer."""
+        dispatches = self._draft.state.dispatches
+        current = next((d for d in reversed(dispatches) if d.at <= at), None)
+        if current is None and dispatches and dispatches[0].at - at <= LATE_DISPATCH:
+            return dispatches[0]
+        return current
+
+    def _find(self, mission: MissionId | None, number: int) -> Dispatch | None:
+        found = (
+            d for d in reversed(self._draft.state.dispatches) if (d.mission, d.number) == (mission, number)
+        )
+        return next(found, None)
+
+    def _order(self, dispatch: Dispatch) -> int:
+        return self._draft.state.dispatches.index(dispatch)
+
+    def _is_fresh(self, message: Message) -> bool:
+        """Whether the row is newer than all that can have been recorded before the journal was lost."""
+        return message.at > self._state.until
+
+    @staticmethod
+    def _put_last(known: dict[str, _V], key: str, value: _V) -> None:
+        known.pop(key, None)
+        known[key] = value
+
+
+def _key(dispatch: Dispatch | None) -> tuple[MissionId | None, int]:
+    return (dispatch.mission, dispatch.number) if dispatch else (None, 0)
+
+
+def _newest(known: Mapping[str, _V]) -> dict[str, _V]:
+    return dict(list(known.items())[-_SESSIONS_KEPT:])
