@@ -41,6 +41,7 @@ PURE = {
     *("model", "observation", "state", "identity", "text", "errors"),
     *("checkpoint", "derive", "fold", "foreign", "handoff", "record", "redact", "remember", "render"),
     *("memory.appends", "sources.document", "sources.ledger", "sources.roster", "sources.runtime"),
+    *("sources.portion", "sources.terminal"),
 }
 OUTSIDE = {
     *("os", "io", "time", "sqlite3", "logging", "pathlib", "random", "threading", "secrets", "subprocess"),
