@@ -4,6 +4,7 @@ docs/contracts.md, "Transcripts".
 """
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from swarmmemd.checkpoint.blocks import open_blocks
@@ -55,8 +56,9 @@ def _goes_on(line: str) -> bool:
 
 def starts_soon(lines: Sequence[str]) -> bool:
     """Whether a block begins so near the top that lines above the first one may announce it."""
-    labels = scan("\n".join(lines)).labels
-    return bool(labels) and sum(not is_blank(line) for line in lines[: labels[0].line]) < _ABOVE
+    filled = (number for number, line in enumerate(lines) if not is_blank(line))
+    top = list(islice(filled, _ABOVE))
+    return bool(top) and bool(scan("\n".join(lines[: top[-1] + 1])).labels)
 
 
 def announcing(above: Sequence[str]) -> list[str]:
