@@ -50,11 +50,10 @@ def portion(added: Added, held: Held | None, now: float) -> Portion:
     body = begun + added.data
     end = body.rfind(b"\n") + 1
     waiting: Held | None = None
-    whole = added.still
-    if added.still and (block := open_block(plain_lines(unbroken(body)))) is not None:
-        end = len(unbroken(body)) if block.counts else _byte(body, block.start)
-        whole = block.counts
-    elif not added.still and (block := open_block(plain_lines(body[:end]))) is not None:
+    whole = False
+    if added.still:
+        end, whole = _at_rest(body, end)
+    elif (block := open_block(plain_lines(body[:end]))) is not None:
         waiting = _waiting(block, body, added.offset - len(begun), held, now)
         if _may_wait(block, body, end, added.more) and now - waiting.since < STILL:
             end = _byte(body, block.start)
@@ -63,6 +62,26 @@ def portion(added: Added, held: Held | None, now: float) -> Portion:
     size = max(0, end - len(begun))
     text = _text(added.above[: len(added.above) - len(begun)], body[:end]) if size else ""
     return Portion(text, size, waiting, whole)
+
+
+def _at_rest(body: bytes, end: int) -> tuple[int, bool]:
+    """Where reading ends in a file that stands still, and whether no block is held back. A last line without a
+    line feed is read if it belongs to a block."""
+    ready = unbroken(body)
+    block = open_block(plain_lines(ready))
+    if block is None:
+        return end, True
+    if not block.counts:
+        return _byte(body, block.start), False
+    return end if _ends_in_prompt(body[:end], block) else len(ready), True
+
+
+def _ends_in_prompt(complete: bytes, block: OpenBlock) -> bool:
+    """Whether the last line is where somebody types: in the stream of a terminal, below a block that needs it not."""
+    if not complete.endswith(b"\r\n"):
+        return False
+    above = open_block(plain_lines(complete))
+    return above is not None and above.counts and above.labels == block.labels
 
 
 def _may_wait(block: OpenBlock, body: bytes, end: int, more: bool) -> bool:

@@ -186,6 +186,13 @@ def test_a_file_rewritten_longer_at_once_is_another_text(reader: Reader, more: s
     assert reader.drain() == "uno\ndue\ntre\n" + more
 
 
+def test_a_text_that_differs_only_at_its_beginning_is_another(reader: Reader) -> None:
+    reader.write("a.log", "one\n" + "and more\n" * 300)
+    reader.drain()
+    reader.write("a.log", "two\n" + "and more\n" * 301)
+    assert reader.drain() == "two\n" + "and more\n" * 301
+
+
 def test_a_text_that_differs_only_behind_a_long_heading_is_another(reader: Reader) -> None:
     heading = "A heading that is always the same\n" * 50
     reader.write("a.log", heading + "one\n")
@@ -317,6 +324,26 @@ def test_a_progress_bar_below_a_block_does_not_keep_it(reader: Reader) -> None:
     assert reader.drain() == "done\n"
 
 
+def test_the_prompt_of_a_shell_is_no_part_of_the_block_above(reader: Reader) -> None:
+    prompt = "\x1b[?2004h\x1b]0;~/repo\x07\x1b[32mme\x1b[0m$ "
+    for line in (prompt + "agent\n" + block("merged")).splitlines():
+        reader.add("pane.log", line + "\r\n")
+        reader.look()
+    reader.add("pane.log", prompt)
+    reader.drain()
+    reader.add("pane.log", "ls\r\nREADME.md\r\n" + prompt)
+    reader.drain()
+    found = [checkpoint for text in reader.given for checkpoint in parse(text.text)]
+    assert [(one.result, one.next_action) for one in found] == [("merged", "Go on")]
+
+
+def test_a_last_label_without_a_line_feed_is_part_of_the_block(reader: Reader) -> None:
+    reader.write("pane.log", block("merged").replace("\n", "\r\n").removesuffix("\r\n"))
+    reader.drain()
+    (found,) = parse(reader.given[-1].text)
+    assert found.next_action == "Go on"
+
+
 def test_a_value_written_word_by_word_is_not_cut(reader: Reader) -> None:
     reader.write("a.log", block("merged", next_action="").rstrip("\n"))
     for word in ("write", "the", "change", "log", "of", "the", "week"):
@@ -348,6 +375,26 @@ def test_what_is_said_of_a_block_stays_above_it(reader: Reader) -> None:
     reader.add("a.log", "\n" + block("mine"))
     reader.drain()
     assert reader.results() == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("below", "counts"),
+    [
+        ("where agent swarm-7 reported the bug", True),
+        ("Checkpoint from swarm-7", True),
+        ("Checkpoint from swarm-7:", False),
+        ("\nCheckpoint from swarm-7", False),
+        ("---\nCheckpoint from swarm-7", False),
+    ],
+)
+def test_lines_between_two_blocks_count_as_if_read_at_once(reader: Reader, below: str, counts: bool) -> None:
+    between = f"{block('first')}{below}\n"
+    assert len(parse(between + block("second"))) == 1 + counts
+    reader.write("a.log", between)
+    reader.drain()
+    reader.add("a.log", block("second"))
+    reader.drain()
+    assert len(reader.results()) == 1 + counts
 
 
 def test_a_value_of_the_block_before_says_nothing_of_the_next(reader: Reader) -> None:
