@@ -169,6 +169,41 @@ class Chat(msgspec.Struct, frozen=True, kw_only=True):
     until: int = 0
 
 
+class TranscriptPosition(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a transcript was read, and what tells whether it is still that file. docs/contracts.md,
+    "Transcripts".
+
+    `offset` is the number of bytes read. `head` is a digest of the first `head_size` of them, `tail` one of the
+    last 1024 (or all, if there are fewer): who writes another text into the file changes one of the two.
+    `skipping`: the offset stands within a line too long, and its rest is passed over.
+    """
+
+    device: int
+    inode: int
+    offset: int
+    head_size: int
+    head: str
+    tail: str
+    skipping: bool = False
+
+
+class TranscriptText(msgspec.Struct, frozen=True, kw_only=True):
+    """What came to a transcript since its position, as plain lines. `path` is below the profile; `written` is the
+    file's mtime in ms; `position` is where the next look begins.
+
+    Where a block begins near the top, the lines above it come first, though an earlier text had them: they
+    may say whose it is. `whole`: the file stands still and nothing of a block is held back. The text may be empty.
+    `again`: another text stands in the file now, and was read from its beginning.
+    """
+
+    path: str
+    text: str
+    written: int
+    position: TranscriptPosition
+    whole: bool
+    again: bool = False
+
+
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """All that one look shows of one worker. `at` is when the look was, ms: no event is later than that."""
 
@@ -178,5 +213,6 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     handoffs: tuple[HandoffFile, ...] = ()
     """Only those whose text is not known yet."""
     chat: Chat | None = None
+    transcripts: tuple[TranscriptText, ...] = ()
     tasks: tuple[str, ...] = ()
     """The task texts of the dispatches in the worker's state, in their order; empty where none is known."""

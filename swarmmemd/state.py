@@ -1,7 +1,7 @@
 """What the daemon remembers of a worker, as frozen values: the fold of its events, and the last look.
 
-All but `Look`, `ChatState`, `Said` and `MissionState.ledger` can be computed again from the worker's events; those
-come again from the sources. docs/architecture.md, "State".
+All but `look`, `chat`, `said`, `transcripts` and `MissionState.ledger` can be computed again from the worker's
+events; those come again from the sources. docs/architecture.md, "State".
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from enum import StrEnum
 import msgspec
 
 from swarmmemd.model import AssignmentId, Checkpoint, MissionId, WorkerId
-from swarmmemd.observation import ChatFile, LedgerState
+from swarmmemd.observation import ChatFile, LedgerState, TranscriptPosition
 
 
 class Fact(StrEnum):
@@ -179,6 +179,8 @@ class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
     chat: ChatState | None = None
     """None until a chat database was read."""
     said: Said | None = None
+    transcripts: Mapping[str, TranscriptPosition] | None = None
+    """How far each transcript is read, by its path; None until they were looked at."""
 
     @property
     def current(self) -> Dispatch | None:

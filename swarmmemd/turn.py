@@ -22,7 +22,16 @@ from swarmmemd.memory.shared import SharedMemory
 from swarmmemd.memory.summaries import rendered_by
 from swarmmemd.memory.worker import Memory
 from swarmmemd.model import Absent, Event, MissionId, WorkerId
-from swarmmemd.observation import Chat, HandoffFile, Ledger, Observation, Roster, RosterWorker, Runtime
+from swarmmemd.observation import (
+    Chat,
+    HandoffFile,
+    Ledger,
+    Observation,
+    Roster,
+    RosterWorker,
+    Runtime,
+    TranscriptText,
+)
 from swarmmemd.remember import remember
 from swarmmemd.seam import seam
 from swarmmemd.sources.chat import ChatSource, Wanted
@@ -31,6 +40,7 @@ from swarmmemd.sources.handoffs import HandoffSource
 from swarmmemd.sources.ledger import parse_ledger
 from swarmmemd.sources.roster import parse_roster
 from swarmmemd.sources.runtime import parse_runtime
+from swarmmemd.sources.transcripts import TranscriptSource
 from swarmmemd.state import WorkerState
 
 _T = TypeVar("_T")
@@ -78,12 +88,18 @@ class Tracked:
     """One worker that is watched: its sources, and its state as recorded."""
 
     def __init__(
-        self, id: WorkerId, runtime: FileSource[Runtime], handoffs: HandoffSource, chat: ChatSource
+        self,
+        id: WorkerId,
+        runtime: FileSource[Runtime],
+        handoffs: HandoffSource,
+        chat: ChatSource,
+        transcripts: TranscriptSource,
     ) -> None:
         self.id = id
         self.runtime = runtime
         self.handoffs = handoffs
         self.chat = chat
+        self.transcripts = transcripts
         self.state: WorkerState | None = None
         self.ledger: Ledger | None = None
         self.bad_ids: tuple[str, ...] = ()
@@ -101,7 +117,7 @@ class Tracked:
     @property
     def due(self) -> float | None:
         """When a source or a file that waits has to be looked at again, monotonic; None for no need."""
-        times = [self.runtime.due, self.handoffs.due, self.chat.due]
+        times = [self.runtime.due, self.handoffs.due, self.chat.due, self.transcripts.due]
         times += [target.after for target in (self.memory, self.shared) if target.obstacles]
         return min((time for time in times if time is not None), default=None)
 
@@ -111,13 +127,15 @@ class Tracked:
 
     def changed(self) -> bool:
         """Whether a stat shows what the last look did not: for the sweep."""
-        return self.runtime.changed() or self.handoffs.changed() or self.chat.changed()
+        sources = (self.runtime, self.handoffs, self.chat, self.transcripts)
+        return any(source.changed() for source in sources)
 
     def forget(self) -> None:
         """What was looked at is not recorded: the next turn looks again."""
         self.runtime.forget()
         self.handoffs.forget()
         self.chat.forget()
+        self.transcripts.forget()
         self.ledger = None
 
 
@@ -128,6 +146,7 @@ class Turns:
         self, config: Config, journal: Journal, memory: Memory, shared: SharedMemory, clock: Clock
     ) -> None:
         self._profiles_root, self._shared_root = config.profiles_root, config.shared_root
+        self._transcripts = config.transcripts
         self._shared = shared
         self._safe: Safe = shared.redacted if config.redact.local else str
         self._journal = journal
@@ -151,7 +170,8 @@ class Turns:
         runtime = FileSource("runtime.json", layout.runtime(self._profiles_root, worker), parse_runtime)
         profile = layout.profile(self._profiles_root, worker)
         handoffs = HandoffSource(profile, self._shared_root, worker)
-        return Tracked(worker, runtime, handoffs, ChatSource(profile, worker))
+        transcripts = TranscriptSource(profile, self._transcripts)
+        return Tracked(worker, runtime, handoffs, ChatSource(profile, worker), transcripts)
 
     def retire(self, worker: WorkerId) -> None:
         """Stops to watch a worker. Its memory stays."""
@@ -224,11 +244,13 @@ class Turns:
                 report.skipped_ids[one.id] = view.bad_ids
             one.bad_ids = view.bad_ids
         shown = view if isinstance(view, Runtime) else None
-        # Handoffs, the chat and the ledger tell of a worker only once it was met.
-        met = shown is not None or one.state is not None
+        # The other sources tell of a worker only once it was met, or if the roster names it.
+        met = shown is not None or one.state is not None or self._in_roster(one)
         handoffs = self._new_handoffs(one) if met else ()
         chat = self._chat(one, shown) if met else None
-        if shown is None and not handoffs and chat is None and not self._ledger_is_news(one):
+        transcripts = self._transcripts_of(one) if met else ()
+        news = shown is not None or handoffs or chat is not None or transcripts
+        if not news and not self._ledger_is_news(one):
             return None
         return Observation(
             at=int(self._clock.wall() * 1000),
@@ -236,6 +258,7 @@ class Turns:
             ledger=self.ledger.value,
             handoffs=handoffs,
             chat=chat,
+            transcripts=transcripts,
             tasks=self._tasks(one) if chat is not None and chat.messages else (),
         )
 
@@ -251,6 +274,13 @@ class Turns:
         )
         found = one.chat.look(wanted, self._clock.monotonic(), wall)
         return found if isinstance(found, Chat) else None
+
+    def _transcripts_of(self, one: Tracked) -> tuple[TranscriptText, ...]:
+        known = one.state.transcripts if one.state else None
+        return one.transcripts.look(known or {}, self._clock.monotonic(), self._clock.wall())
+
+    def _in_roster(self, one: Tracked) -> bool:
+        return self.roster.value is not None and one.id in self.roster.value
 
     def _tasks(self, one: Tracked) -> tuple[str, ...]:
         dispatches = one.state.dispatches if one.state else ()
@@ -275,7 +305,7 @@ class Turns:
         """A ledger alone tells of a worker only once the worker was met, or is named by the roster."""
         if self.ledger.value is None or self.ledger.value is one.ledger:
             return False
-        return one.state is not None or (self.roster.value is not None and one.id in self.roster.value)
+        return one.state is not None or self._in_roster(one)
 
     # 2 derive
 

@@ -4,6 +4,7 @@ Arm, then list: whoever arms a folder looks into it afterwards, since what came 
 """
 
 import os
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from swarmmemd.config import Config
@@ -105,7 +106,7 @@ class WatchPlan:
     def _hint(self, key: str, name: str) -> None:
         """Called from the watching threads: marks, no more. Unknown names are dropped here."""
         if key.startswith(_WORKER):
-            if name in (RUNTIME, MEMORY, *CHAT, ""):
+            if name in (RUNTIME, MEMORY, *CHAT, "") or self._begins_transcript(name):
                 self._wake.worker(WorkerId(key.removeprefix(_WORKER)))
         elif key.startswith(_HANDOFFS):
             self._wake.worker(WorkerId(key.removeprefix(_HANDOFFS)))
@@ -123,6 +124,10 @@ class WatchPlan:
             roster(self._config.workspace_root).name,
         ):
             self._wake.word(LEDGER)
+
+    def _begins_transcript(self, name: str) -> bool:
+        """Whether a glob of the transcripts begins with that name. Those further below are swept."""
+        return any(fnmatchcase(name, glob.partition("/")[0]) for glob in self._config.transcripts)
 
     def _shared_hint(self, name: str) -> None:
         worker = worker_id(name.removesuffix("-latest.md"))

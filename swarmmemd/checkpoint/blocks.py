@@ -50,12 +50,20 @@ def blocks(scanned: Scanned) -> list[Block]:
     return whole
 
 
+def open_blocks(scanned: Scanned) -> list[Block]:
+    """The blocks to which a label below the last line could still belong, the outermost first."""
+    grouping = _Grouping(scanned)
+    for number, label in enumerate(scanned.labels):
+        grouping.take(number, label)
+    return grouping.open
+
+
 class _Grouping:
     def __init__(self, scanned: Scanned) -> None:
         self.found: list[Block] = []
         self.starts: list[int] = []
         self._scanned = scanned
-        self._stack: list[Block] = []
+        self.open: list[Block] = []
 
     def take(self, number: int, label: Label) -> None:
         if label.name != "STATE":
@@ -65,7 +73,7 @@ class _Grouping:
 
     def _is_text(self, number: int, label: Label) -> bool:
         """A STATE-like line in another case is text without a state, or if the block goes on below it."""
-        top = self._stack[-1] if self._stack else None
+        top = self.open[-1] if self.open else None
         if top is None or top.state.quote != label.quote or top.state.case == label.case:
             return False
         if not is_stateful(self._value(label)):
@@ -86,10 +94,10 @@ class _Grouping:
         return ""
 
     def _begin(self, label: Label) -> None:
-        while self._stack and not _is_within(label, self._stack[-1].state):
-            self._stack.pop()
+        while self.open and not _is_within(label, self.open[-1].state):
+            self.open.pop()
         block = Block(label)
-        self._stack.append(block)
+        self.open.append(block)
         self.found.append(block)
         self.starts.append(label.line)
 
@@ -97,22 +105,22 @@ class _Grouping:
         """Give the label to its block. Blocks deeper than that block were text of its value."""
         owner = self._owner(label)
         if owner is None:
-            while self._stack and self._stack[-1].state.quote > label.quote:
-                self._stack.pop()
+            while self.open and self.open[-1].state.quote > label.quote:
+                self.open.pop()
             return
-        while self._stack[-1] is not owner:
-            self._stack.pop().swallowed = True
+        while self.open[-1] is not owner:
+            self.open.pop().swallowed = True
         owner.add(label)
 
     def _owner(self, label: Label) -> Block | None:
         """The open block at the label's depth; an outer one if its fence has ended and it lacks the label."""
-        for index in range(len(self._stack) - 1, -1, -1):
-            block = self._stack[index]
+        for index in range(len(self.open) - 1, -1, -1):
+            block = self.open[index]
             if block.state.quote < label.quote:
                 return None
-            if block.state.quote > label.quote or (index and _resumes(self._stack[index - 1], block, label)):
+            if block.state.quote > label.quote or (index and _resumes(self.open[index - 1], block, label)):
                 continue
-            return block if block is self._stack[-1] or label.name not in block.names else None
+            return block if block is self.open[-1] or label.name not in block.names else None
         return None
 
 

@@ -21,7 +21,7 @@ from swarmmemd.checkpoint.states import read_state
 from swarmmemd.checkpoint.values import fillers, value_of
 from swarmmemd.model import BLOCKING, Checkpoint, CheckpointState, WorkerId
 
-_SIX = ("STATE", "FILES_CHANGED", "COMMANDS_RUN", "RESULT", "BLOCKER", "NEXT_ACTION")
+SIX = ("STATE", "FILES_CHANGED", "COMMANDS_RUN", "RESULT", "BLOCKER", "NEXT_ACTION")
 _FEWEST_LABELS = 4
 _MOST_FILLERS = 1
 
@@ -55,7 +55,7 @@ def _is_cut_off(last: Label, block: Block, scanned: Scanned) -> bool:
 
 
 def _is_enough(state: CheckpointState, labels: set[str], raw: dict[str, str | None]) -> bool:
-    if len(labels.intersection(_SIX)) < _FEWEST_LABELS:
+    if len(labels.intersection(SIX)) < _FEWEST_LABELS:
         return False
     return "RESULT" in labels or (state in BLOCKING and raw.get("BLOCKER") is not None)
 
@@ -69,7 +69,7 @@ def _checkpoint(state: CheckpointState, raw: dict[str, str | None]) -> Checkpoin
         blocker=raw.get("BLOCKER"),
         next_action=raw.get("NEXT_ACTION"),
         decisions=raw.get("DECISIONS"),
-        whole=all(name in raw for name in _SIX[1:]),
+        whole=all(name in raw for name in SIX[1:]),
     )
 
 
@@ -79,7 +79,7 @@ def _values(fields: list[Label], block: Block, scanned: Scanned) -> dict[str, st
     for label, following in pairwise(fields):
         values[label.name] = _value(label, block, scanned, following.line)
     last = fields[-1]
-    values[last.name] = _value(last, block, scanned, _end(last, block, scanned))
+    values[last.name] = _value(last, block, scanned, value_end(last, scanned, block.limit))
     return values
 
 
@@ -97,10 +97,10 @@ def _is_dropped(line: str, label: Label) -> bool:
     return fence(line) is not None or (label.text.table and is_separator(line))
 
 
-def _end(label: Label, block: Block, scanned: Scanned) -> int:
-    """Where the last value ends."""
+def value_end(label: Label, scanned: Scanned, limit: int) -> int:
+    """The line at which the last value of a block ends; `limit` if nothing before that line ends it."""
     begun = bool(_inline(label))
-    for number in range(label.line + 1, block.limit):
+    for number in range(label.line + 1, limit):
         line = scanned.lines[number]
         if is_blank(line):
             if begun:
@@ -109,7 +109,7 @@ def _end(label: Label, block: Block, scanned: Scanned) -> int:
             return number
         else:
             begun = begun or fence(unquoted(line, label.quote)) is None
-    return block.limit
+    return limit
 
 
 def _is_end(line: str, label: Label, fence_ends: bool) -> bool:

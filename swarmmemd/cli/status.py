@@ -120,6 +120,16 @@ def _tell_workers(workers: list[dict[str, Any]]) -> None:
         told = f"{last['at']} {last['type']}: {last['summary']}" if last else "no event since the start"
         mission = f"{worker['mission']} ({worker['status']})" if worker["mission"] else "no mission"
         click.echo("  " + one_row(f"{worker['worker']}  {mission}  {told}", 160))
+        click.echo("    reads " + one_row(", ".join(map(_source, worker["sources"])), 400))
+
+
+def _source(source: dict[str, Any]) -> str:
+    """A source, how far it is read, and what is or was wrong with it."""
+    at = f" at {source['position']}" if source["position"] is not None else ""
+    behind = f", {source['lag_s']:.0f} s behind" if source["lag_s"] else ""
+    now = f", {source['trouble']}" if source["trouble"] else ""
+    before = f" (last error: {source['last_error']})" if source["last_error"] and not now else ""
+    return f"{source['name']}{at}{behind}{now}{before}"
 
 
 def _table(workers: list[dict[str, Any]]) -> None:

@@ -13,6 +13,7 @@ from swarmmemd.derive.draft import Draft, HeardOf, Known, Safe, Version
 from swarmmemd.derive.handoffs import look_at_handoffs, render_missing
 from swarmmemd.derive.ledger import close_missions, open_missions
 from swarmmemd.derive.runtime import blocked_at, judge, learn, missed, take_up
+from swarmmemd.derive.transcripts import look_at_transcripts
 from swarmmemd.model import Event
 from swarmmemd.observation import Chat, Message, Observation, Runtime
 from swarmmemd.state import Heard, WorkerState
@@ -55,6 +56,7 @@ def derive(
         _read(draft, seen.chat)
     else:
         _look_at_both(draft, view, seen.chat)
+    look_at_transcripts(draft, seen.transcripts)
     close_missions(draft)
     look_at_handoffs(draft)
     render_missing(draft)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from swarmmemd.derive.blocks import block_key, checkpoint, occurrence_after
 from swarmmemd.derive.draft import Draft
 from swarmmemd.derive.prompts import LATE_DISPATCH, Token, meant, token
+from swarmmemd.derive.whose import current_at, find, is_further, key_of
 from swarmmemd.fold import CHAT
 from swarmmemd.identity import digest, event_id
 from swarmmemd.model import Checkpoint, EventType, MissionId
@@ -197,24 +198,17 @@ class _Reading:
         if found is None or (found.dispatch is None and token(message.text)):
             return heard
         dispatch = found.dispatch
-        if known is not None and (dispatch is None or not self._further(dispatch, known)):
+        if known is not None and (dispatch is None or not is_further(self._draft.state, dispatch, known)):
             return heard
-        mission, number = _key(dispatch)
+        mission, number = key_of(dispatch)
         prompt = Prompt(
             row=message.row, at=message.at, mission=mission, number=number, pending=not found.sure
         )
         self._put_last(self._prompts, message.line, prompt)
         return replace(heard, mission=mission, number=number)
 
-    def _further(self, dispatch: Dispatch, known: Heard) -> bool:
-        """Whether the dispatch came after the one that the known text was given to."""
-        before = self._find(known.mission, known.number)
-        if before is None:
-            return known.number > 0 or dispatch.at > known.at
-        return self._order(dispatch) > self._order(before)
-
     def _lifecycle(self, message: Message, said: Token) -> None:
-        dispatch = self._of_prompt(message) or self._by_time(message.at)
+        dispatch = self._of_prompt(message) or current_at(self._draft.state, message.at)
         mission = self._draft.state.missions.get(dispatch.mission) if dispatch and dispatch.mission else None
         if dispatch is None:
             return
@@ -250,7 +244,7 @@ class _Reading:
         asked = known is None or self._asked_since(message.session, known.last)
         if asked and self._must_wait(message):
             return False
-        dispatch = self._of_prompt(message) or self._by_time(message.at)
+        dispatch = self._of_prompt(message) or current_at(self._draft.state, message.at)
         if known is not None and not asked and not self._after_dispatch(message, known, dispatch):
             self._note(key, self._seen_again(known, message))
             return True
@@ -264,7 +258,7 @@ class _Reading:
         if dispatch is None:
             self._note(key, heard)  # an answer to nothing that is known
             return
-        draft, mine = self._draft, _key(dispatch)
+        draft, mine = self._draft, key_of(dispatch)
         count = 1
         if known is not None and (known.number == 0 or (known.mission, known.number) == mine):
             fresh = self._is_fresh(message)
@@ -273,12 +267,12 @@ class _Reading:
         checkpoint(draft, dispatch, block, at=at, origin=CHAT, occurrence=count)
         first = known.first if known else heard.first
         self._note(key, replace(heard, first=first, mission=mine[0], number=mine[1], count=count))
-        if mine == _key(draft.state.current):
+        if mine == key_of(draft.state.current):
             draft.state = replace(draft.state, said=Said(*mine, block))
 
     def _after_dispatch(self, message: Message, known: Heard, dispatch: Dispatch | None) -> bool:
         """Whether a block that nobody asked for anew answers a dispatch that came since it counted."""
-        if dispatch is None or not self._further(dispatch, known):
+        if dispatch is None or not is_further(self._draft.state, dispatch, known):
             return False
         stands = self._stands(known.row, known.generation)
         return stands and known.session == message.session and known.at != message.at
@@ -286,7 +280,7 @@ class _Reading:
     def _must_wait(self, message: Message) -> bool:
         """Whether the prompt before the block may be that of a dispatch that is not written yet."""
         prompt = self._known_prompt(message)
-        pending = prompt.pending if prompt else self._by_time(message.at) is None
+        pending = prompt.pending if prompt else current_at(self._draft.state, message.at) is None
         if not pending:
             return False
         now = self._draft.seen.at
@@ -302,7 +296,7 @@ class _Reading:
 
     def _of_prompt(self, message: Message) -> Dispatch | None:
         prompt = self._known_prompt(message)
-        return self._find(prompt.mission, prompt.number) if prompt else None
+        return find(self._draft.state, (prompt.mission, prompt.number)) if prompt else None
 
     def _known_prompt(self, message: Message) -> Prompt | None:
         """The prompt of the line; one whose dispatch was not known is compared with those known now."""
@@ -312,27 +306,10 @@ class _Reading:
             return prompt
         found = meant(text, self._draft.state.dispatches, self._draft.tasks)
         if found is not None and found.sure:
-            mission, number = _key(found.dispatch)
+            mission, number = key_of(found.dispatch)
             prompt = replace(prompt, mission=mission, number=number, pending=False)
             self._prompts[message.line] = prompt
         return prompt
-
-    def _by_time(self, at: int) -> Dispatch | None:
-        """The dispatch that was current then. The very first one can be written after its answer."""
-        dispatches = self._draft.state.dispatches
-        current = next((d for d in reversed(dispatches) if d.at <= at), None)
-        if current is None and dispatches and dispatches[0].at - at <= LATE_DISPATCH:
-            return dispatches[0]
-        return current
-
-    def _find(self, mission: MissionId | None, number: int) -> Dispatch | None:
-        found = (
-            d for d in reversed(self._draft.state.dispatches) if (d.mission, d.number) == (mission, number)
-        )
-        return next(found, None)
-
-    def _order(self, dispatch: Dispatch) -> int:
-        return self._draft.state.dispatches.index(dispatch)
 
     def _is_fresh(self, message: Message) -> bool:
         """Whether the row is newer than all that can have been recorded before the journal was lost."""
@@ -342,10 +319,6 @@ class _Reading:
     def _put_last(known: dict[str, _V], key: str, value: _V) -> None:
         known.pop(key, None)
         known[key] = value
-
-
-def _key(dispatch: Dispatch | None) -> tuple[MissionId | None, int]:
-    return (dispatch.mission, dispatch.number) if dispatch else (None, 0)
 
 
 def _newest(known: Mapping[str, _V]) -> dict[str, _V]:

@@ -19,6 +19,8 @@ def judge(running: Running) -> None:
         _target(running, f"{one.id}/shared", one.shared)
         reasons = [f"{path}: {why}" for path, why in sorted(one.refused_handoffs().items())]
         running.troubles.update(f"{one.id}/handoffs", "; ".join(reasons) or None, now)
+        unread = [f"{path}: {why}" for path, why in sorted(one.transcripts.troubles.items())]
+        running.troubles.update(f"{one.id}/transcripts", "; ".join(unread) or None, now)
         by = running.tree.shared.overwritten.get(one.id)
         running.troubles.update(f"{one.id}/shared handoff", f"overwritten by {by}" if by else None, now)
     _source(running, "ledger", running.turns.ledger)

@@ -63,7 +63,15 @@ class Members:
         running = self._running
         running.turns.retire(worker)
         running.schedule.drop(worker)
-        for part in ("runtime.json", "state.db", "memory", "shared", "handoffs", "shared handoff"):
+        for part in (
+            "runtime.json",
+            "state.db",
+            "transcripts",
+            "memory",
+            "shared",
+            "handoffs",
+            "shared handoff",
+        ):
             running.troubles.update(f"{worker}/{part}", None, now)
         running.figures.stale = True
         running.log.info("worker retired, its memory stays", worker=worker)

@@ -11,6 +11,8 @@ from swarmmemd.fold import status as status_of
 from swarmmemd.model import iso
 from swarmmemd.service.figures import Figures
 from swarmmemd.service.running import Running
+from swarmmemd.sources.chat import ChatSource
+from swarmmemd.sources.file import FileSource
 from swarmmemd.turn import Tracked
 
 SCHEMA = 1
@@ -33,7 +35,9 @@ def write_status(running: Running, final: bool) -> None:
             "shared": str(tree.config.shared_root),
             "state": str(tree.config.state_dir),
         },
-        "workers": [_worker(one, figures) for _, one in sorted(tree.turns.workers.items())],
+        "workers": [
+            _worker(one, figures, running.clock.wall()) for _, one in sorted(tree.turns.workers.items())
+        ],
         "redacted": dict(sorted(tree.shared.counts.items())),
         "troubles": running.troubles.all(running.now()),
         "watching": {**msgspec.to_builtins(health), "losses": plan.losses, "last_loss": plan.last_loss},
@@ -52,7 +56,49 @@ def write_status(running: Running, final: bool) -> None:
         return
 
 
-def _worker(one: Tracked, figures: Figures) -> dict[str, Any]:
+def _sources(one: Tracked, now: float) -> list[dict[str, Any]]:
+    """Each source of the worker: how far it is read (a row, a byte), how long something in it waits to be read, what
+    is wrong with it now, and what was wrong last."""
+    chat = one.state.chat if one.state else None
+    return [
+        _source("runtime.json", one.runtime, None, now),
+        _source("state.db", one.chat, chat.cursor if chat else None, now),
+        *_transcripts(one),
+    ]
+
+
+def _source(
+    name: str, source: FileSource[Any] | ChatSource, position: int | None, now: float
+) -> dict[str, Any]:
+    waits = source.trouble is not None or source.changed()
+    since = source.read_at if source.read_at is not None else now
+    return {
+        "name": name,
+        "position": position,
+        "read": iso(int(source.read_at * 1000)) if source.read_at is not None else None,
+        "lag_s": round(max(now - since, 0.0), 1) if waits else 0.0,
+        "trouble": source.trouble.reason if source.trouble else None,
+        "last_error": source.last_error,
+    }
+
+
+def _transcripts(one: Tracked) -> list[dict[str, Any]]:
+    known = (one.state.transcripts if one.state else None) or {}
+    troubles = one.transcripts.troubles
+    return [
+        {
+            "name": path,
+            "position": known[path].offset if path in known else None,
+            "read": None,
+            "lag_s": 0.0,
+            "trouble": troubles.get(path),
+            "last_error": troubles.get(path),
+        }
+        for path in sorted(one.transcripts.present | troubles.keys())
+    ]
+
+
+def _worker(one: Tracked, figures: Figures, now: float) -> dict[str, Any]:
     current = one.state.current if one.state else None
     mission = one.state.missions.get(current.mission) if one.state and current and current.mission else None
     last = figures.last_events.get(one.id)
@@ -64,9 +110,7 @@ def _worker(one: Tracked, figures: Figures) -> dict[str, Any]:
         "last_event": {"at": iso(last.at), "type": last.type.value, "summary": last.summary[:200]}
         if last
         else None,
-        "sources": [
-            {"name": "runtime.json", "trouble": one.runtime.trouble.reason if one.runtime.trouble else None}
-        ],
+        "sources": _sources(one, now),
         "obstacles": [
             f"{obstacle.path}: {obstacle.reason}" for obstacle in one.memory.obstacles + one.shared.obstacles
         ],

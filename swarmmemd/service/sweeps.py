@@ -53,13 +53,17 @@ class Sweeps:
                 running.schedule.at(worker, now)
         for worker in self._slice(workers, running.config.sweep.directories_s / shorter):
             self._folder(worker)
-            if worker in running.turns.workers and running.turns.workers[worker].handoffs.changed():
+            one = running.turns.workers.get(worker)
+            if one is not None and (one.handoffs.changed() or one.transcripts.changed()):
                 running.schedule.at(worker, now)
         if self._ticks % max(round(running.config.sweep.directories_s / shorter / TICK), 1) == 0:
             self._members.refresh()
         self._chats(self._slice(workers, running.config.sweep.chat_s / shorter))
         self._hot = tuple(worker for worker in workers if self._at_work(worker, now))
         self._hot_at = min(self._hot_at, now + HOT) if self._hot else _NEVER
+        for worker in self._hot:
+            if running.turns.workers[worker].transcripts.changed():
+                running.schedule.at(worker, now)
         self._sources(now)
         if now >= self._full:
             self._full = now + running.config.sweep.full_s * random.uniform(0.75, 1.25)

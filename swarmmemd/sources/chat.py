@@ -60,6 +60,8 @@ class ChatSource:
         self.trouble: Unreadable | None = None
         self.failing_since: float | None = None
         self.changed_at: float | None = None
+        self.read_at: float | None = None
+        self.last_error: str | None = None
         self._files = tuple(profile / name for name in CHAT)
         self._worker = worker
         self._seen: tuple[Signature | None, ...] | None = None
@@ -116,7 +118,7 @@ class ChatSource:
         # Opening can make -wal and -shm: what is seen now is what this look has seen, if the rows are all there.
         after = self._signatures()
         self._seen = found if found[:1] != after[:1] or _grew(found, after) else after
-        self._tries, self.trouble, self.failing_since = 0, None, None
+        self._tries, self.trouble, self.failing_since, self.read_at = 0, None, None, wall
         young = any(one is not None and 0 <= wall - one.mtime_ns / 1e9 < _YOUNG for one in found)
         self.due = now if more or self._seen != after else now + _YOUNG if young else None
         news = chat.messages or chat.restarted or wanted.state is None
@@ -127,7 +129,7 @@ class ChatSource:
         self.due = now + min(_FIRST_WAIT * 2.0**self._tries, _LONGEST_WAIT)
         self._tries += 1
         self.failing_since = now if self.failing_since is None else self.failing_since
-        self.trouble = Unreadable(reason)
+        self.trouble, self.last_error = Unreadable(reason), reason
         return self.trouble
 
     # What is read in one look

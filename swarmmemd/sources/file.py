@@ -61,6 +61,8 @@ class FileSource(Generic[T]):
         self.due: float | None = None
         self.trouble: Unreadable | None = None
         self.failing_since: float | None = None
+        self.read_at: float | None = None
+        self.last_error: str | None = None
         self._parse = parse
         self._seen: Signature | None = None
         self._hash = b""
@@ -114,7 +116,7 @@ class FileSource(Generic[T]):
 
     def _accept(self, found: Signature, hashed: bytes, now: float, wall: float) -> None:
         self._seen, self._hash = found, hashed
-        self._tries, self.trouble, self.failing_since = 0, None, None
+        self._tries, self.trouble, self.failing_since, self.read_at = 0, None, None, wall
         young = 0 <= wall - found.mtime_ns / 1e9 < _YOUNG
         self.due = now + _YOUNG if young else None
 
@@ -127,7 +129,7 @@ class FileSource(Generic[T]):
         self._tries += 1
         self.due = now + wait
         self.failing_since = now if self.failing_since is None else self.failing_since
-        self.trouble = Unreadable(reason)
+        self.trouble, self.last_error = Unreadable(reason), reason
         return self.trouble
 
     def _gone(self, now: float) -> Unreadable | Absent:

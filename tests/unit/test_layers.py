@@ -40,14 +40,8 @@ LAYERS: list[set[str]] = [
 PURE = {
     *("model", "observation", "state", "identity", "text", "errors"),
     *("checkpoint", "derive", "fold", "foreign", "handoff", "record", "redact", "remember", "render"),
-    *(
-        "memory.appends",
-        "sources.document",
-        "sources.ledger",
-        "sources.roster",
-        "sources.rows",
-        "sources.runtime",
-    ),
+    *("memory.appends", "sources.document", "sources.ledger", "sources.portion", "sources.roster"),
+    *("sources.rows", "sources.runtime", "sources.terminal"),
 }
 OUTSIDE = {
     *("os", "io", "time", "sqlite3", "logging", "pathlib", "random", "threading", "secrets", "subprocess"),

@@ -1,0 +1,113 @@
+"""How much of what was added to a transcript is read now, and what waits for its end. Pure.
+
+docs/contracts.md, "Transcripts".
+"""
+
+from typing import NamedTuple
+
+from swarmmemd.checkpoint.following import OpenBlock, announcing, open_block, starts_soon
+from swarmmemd.sources.terminal import is_redrawn, plain_lines, unbroken
+
+STILL = 2.0
+"""Seconds after which a block that does not grow is taken to be at its end."""
+_LONGEST_BLOCK = 64 * 1024
+"""Bytes. What is longer and has no end is not waited for."""
+
+
+class Added(NamedTuple):
+    """The bytes from `offset` on, and some that stand right above. `more`: there are still more behind them.
+    `still`: the file has stood still."""
+
+    offset: int
+    above: bytes
+    data: bytes
+    more: bool
+    still: bool
+
+
+class Held(NamedTuple):
+    """A block that may go on: its first byte, its number of labels, how far it goes, and since when that is so
+    (monotonic seconds)."""
+
+    start: int
+    labels: int
+    end: int
+    since: float
+
+
+class Portion(NamedTuple):
+    """The plain text that is read now, the number of bytes that it stands for, and the block that waits."""
+
+    text: str
+    size: int
+    held: Held | None
+    whole: bool
+
+
+def portion(added: Added, held: Held | None, now: float) -> Portion:
+    """Complete lines, up to a block that may go on. `held` is the block that waited at the last look."""
+    begun = added.above.rpartition(b"\n")[2]
+    body = begun + added.data
+    end = body.rfind(b"\n") + 1
+    waiting: Held | None = None
+    whole = False
+    if added.still:
+        end, whole = _at_rest(body, end)
+    elif (block := open_block(plain_lines(body[:end]))) is not None:
+        waiting = _waiting(block, body, added.offset - len(begun), held, now)
+        if _may_wait(block, body, end, added.more) and now - waiting.since < STILL:
+            end = _byte(body, block.start)
+        else:
+            waiting = None
+    size = max(0, end - len(begun))
+    text = _text(added.above[: len(added.above) - len(begun)], body[:end]) if size else ""
+    return Portion(text, size, waiting, whole)
+
+
+def _at_rest(body: bytes, end: int) -> tuple[int, bool]:
+    """Where reading ends in a file that stands still, and whether no block is held back. A last line without a
+    line feed is read if it belongs to a block."""
+    ready = unbroken(body)
+    block = open_block(plain_lines(ready))
+    if block is None:
+        return end, True
+    if not block.counts:
+        return _byte(body, block.start), False
+    return end if _ends_in_prompt(body[:end], block) else len(ready), True
+
+
+def _ends_in_prompt(complete: bytes, block: OpenBlock) -> bool:
+    """Whether the last line is where somebody types: in the stream of a terminal, below a block that needs it not."""
+    if not complete.endswith(b"\r\n"):
+        return False
+    above = open_block(plain_lines(complete))
+    return above is not None and above.counts and above.labels == block.labels
+
+
+def _may_wait(block: OpenBlock, body: bytes, end: int, more: bool) -> bool:
+    start = _byte(body, block.start)
+    return not block.complete and end - start <= _LONGEST_BLOCK and (start > 0 or not more)
+
+
+def _waiting(block: OpenBlock, body: bytes, base: int, held: Held | None, now: float) -> Held:
+    """The block as it is now; since earlier, if it is what it was."""
+    if block.end is not None:
+        end = _byte(body, block.end)
+    else:
+        # A progress bar below a block does not keep it waiting.
+        complete = body.rfind(b"\n") + 1
+        end = complete if is_redrawn(body[complete:]) else len(body)
+    known = Held(base + _byte(body, block.start), block.labels, base + end, now)
+    return known._replace(since=held.since) if held is not None and held[:3] == known[:3] else known
+
+
+def _byte(body: bytes, line: int) -> int:
+    """Where the line begins."""
+    return sum(len(part) + 1 for part in body.split(b"\n", line)[:line])
+
+
+def _text(above: bytes, data: bytes) -> str:
+    lines = plain_lines(data)
+    if starts_soon(lines):
+        lines = announcing(plain_lines(above)) + lines
+    return "\n".join(lines) + ("\n" if data.endswith(b"\n") else "")

@@ -1,0 +1,72 @@
+"""What a program sent to a terminal, as the plain lines that a person would read. Pure.
+
+Each line is read by itself: an escape sequence ends with its line at the latest, so it does not matter in
+which portions a stream is read. docs/contracts.md, "Transcripts".
+"""
+
+import re
+
+_SPECIAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+_BREAKS = re.compile("[\x0b\x0c\x85\u2028\u2029]")
+"""Other signs for a new line. Only a line feed makes a line here, as in the count of bytes."""
+
+_ESCAPE = re.compile(
+    "(?:\x1b\\[|\x9b)(?P<count>[0-?]*+)[ -/]*+(?P<final>[@-~])?+"
+    # tmux wraps the sequences of a program within tmux, every ESC doubled.
+    "|\x1bPtmux;(?:[^\x1b]++|\x1b\x1b)*+(?:\x1b\\\\)?+"
+    "|(?:\x1b\\]|\x9d)[^\x07\x18\x1a\x1b\x9c]*+(?:\x07|\x9c|\x1b\\\\)?+"
+    "|(?:\x1b[PX^_k]|[\x90\x98\x9e\x9f])[^\x18\x1a\x1b\x9c]*+(?:\x9c|\x1b\\\\)?+"
+    "|\x1b[ -/]*+[0-~]?+"
+)
+_EFFECTS = {("", "G"): "\r", ("1", "G"): "\r", ("", "K"): "\0", ("0", "K"): "\0", ("2", "K"): "\r\0"}
+"""Sequences that do what a control character does. A NUL stands for "the rest of the line is erased"."""
+
+_BROKEN_END = re.compile(
+    rb"(?:\x1b(?:\[[0-?]*+[ -/]*+|[ -/]*+|[\]PX^_k][^\x07\x1b\n]*+\x1b?)"
+    rb"|[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z"
+)
+_LONGEST_END = 4096
+
+
+def plain_lines(data: bytes) -> list[str]:
+    """The lines of `data` as plain text, one for each line feed and one for what stands behind the last."""
+    text = data.decode("utf-8", "replace")
+    lines = (text[:-1] if text.endswith("\n") else text).split("\n") if text else []
+    return lines if _SPECIAL.search(text) is None else [plain(line) for line in lines]
+
+
+def plain(line: str) -> str:
+    """One line as it stands on the screen in the end: redrawn lines once, without escapes and controls."""
+    if _SPECIAL.search(line) is None:
+        return line
+    shown = _ESCAPE.sub(_effect, line) if "\x1b" in line or not line.isascii() else line
+    shown = shown.rstrip("\r").rpartition("\r")[2]
+    if "\b" in shown:
+        shown = _typed(shown)
+    return _SPECIAL.sub("", _BREAKS.sub(" ", shown))
+
+
+def is_redrawn(line: bytes) -> bool:
+    """Whether the line is a progress bar or the like: it is written over while it stands there."""
+    return b"\b" in line or b"\r" in line.rstrip(b"\r")
+
+
+def unbroken(data: bytes) -> bytes:
+    """`data` without half a character or half an escape sequence at its end."""
+    found = _BROKEN_END.search(data, max(0, len(data) - _LONGEST_END))
+    return data[: found.start()] if found else data
+
+
+def _effect(found: re.Match[str]) -> str:
+    """A cursor that moves right leaves a gap: some programs draw their blanks so."""
+    return " " if found["final"] == "C" else _EFFECTS.get((found["count"], found["final"]), "")
+
+
+def _typed(text: str) -> str:
+    kept: list[str] = []
+    for character in text:
+        if character != "\b":
+            kept.append(character)
+        elif kept:
+            kept.pop()
+    return "".join(kept)
