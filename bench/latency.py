@@ -1,15 +1,17 @@
-"""How long it takes from a replaced `runtime.json` to its event in `events.jsonl`.
+"""How long it takes from a replaced `runtime.json`, or a commit to the chat, to its event in `events.jsonl`.
 
-    python bench/latency.py [--n 500] [--folder DIR]
+    python bench/latency.py [--n 500] [--chat] [--folder DIR]
 
 A daemon of its own runs on a temporary home on the disk of the given folder. Each sample begins right before
-`os.replace` and ends when the line is seen in the file; the event is durable in the journal before that. What
-the disk itself takes for the same calls is measured in the same run, so that two machines can be compared.
+`os.replace` (with `--chat`: after the commit) and ends when the line is seen in the file; the event is durable in
+the journal before that. What the disk itself takes for the same calls is measured in the same run, so that two
+machines can be compared.
 """
 
 import argparse
 import json
 import os
+import random
 import sqlite3
 import subprocess
 import sys
@@ -32,6 +34,7 @@ def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--n", type=int, default=500, help="samples of each kind")
+    parser.add_argument("--chat", action="store_true", help="commits to the chat of a worker at work")
     parser.add_argument(
         "--folder",
         type=Path,
@@ -42,15 +45,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="swarmmemd-bench-", dir=given.folder) as name:
         home = Path(name).resolve()
         with daemon(home):
-            latency = measure_events(home, given.n)
+            latency = (measure_chat if given.chat else measure_events)(home, given.n)
         floors = measure_floors(home, given.n)
-    tell(latency, floors)
+    tell("commit to state.db" if given.chat else "runtime.json", latency, floors)
 
 
-def tell(latency: Samples, floors: dict[str, Samples]) -> None:
+def tell(source: str, latency: Samples, floors: dict[str, Samples]) -> None:
     """Prints the table: p50, p99 and the longest, and how the latency compares with what the disk takes."""
     print(f"{'ms':<34}{'p50':>9}{'p99':>9}{'max':>9}")
-    for title, samples in {"runtime.json -> events.jsonl": latency, **floors}.items():
+    for title, samples in {f"{source} -> events.jsonl": latency, **floors}.items():
         cells = (quantile(samples, 0.5), quantile(samples, 0.99), max(samples))
         print(f"{title:<34}" + "".join(f"{cell:9.2f}" for cell in cells))
     for share in (0.5, 0.99):
@@ -138,6 +141,52 @@ def one_event(profile: Path, events: Path, content: dict[str, object]) -> float:
     return (time.perf_counter() - began) * 1000
 
 
+def measure_chat(home: Path, count: int) -> Samples:
+    """Checkpoints that a worker at work commits to its chat, at times that know nothing of the daemon's ticks."""
+    profile = home / "profiles" / _WORKER
+    events = profile / "memory" / "missions" / _MISSION / "events.jsonl"
+    with closing(chat(profile / "state.db")) as agent:
+        one_event(profile, events, dispatch(0))
+        samples = []
+        for number in range(count):
+            time.sleep(random.uniform(0.0, 0.3))
+            before = size(events)
+            say(agent, block(f"Plank {number} has its first coat"))
+            began = time.perf_counter()
+            wait_for(lambda known=before: size(events) > known)  # type: ignore[misc]
+            samples.append((time.perf_counter() - began) * 1000)
+    return samples
+
+
+def chat(path: Path) -> sqlite3.Connection:
+    """A chat database as an agent keeps it, with the columns that are read."""
+    agent = sqlite3.connect(path, isolation_level=None)
+    agent.execute("PRAGMA journal_mode = WAL")
+    agent.execute("CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT, parent_session_id TEXT)")
+    agent.execute(
+        "CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, role TEXT, content TEXT, "
+        "timestamp REAL, finish_reason TEXT, active INTEGER DEFAULT 1, compacted INTEGER DEFAULT 0)"
+    )
+    agent.execute("INSERT INTO sessions VALUES ('main', 'cli', NULL)")
+    return agent
+
+
+def say(agent: sqlite3.Connection, text: str, role: str = "assistant") -> None:
+    """One row, committed."""
+    agent.execute(
+        "INSERT INTO messages (session_id, role, content, timestamp, finish_reason) VALUES ('main', ?, ?, ?, 'stop')",
+        (role, text, time.time()),
+    )
+
+
+def block(result: str) -> str:
+    """A checkpoint as a worker prints it."""
+    return (
+        "STATE: IN_PROGRESS\nFILES_CHANGED: planks.md\nCOMMANDS_RUN: make check\n"
+        f"RESULT: {result}\nBLOCKER: none\nNEXT_ACTION: Second coat"
+    )
+
+
 def size(path: Path) -> int:
     """The size of the file; 0 where there is none."""
     try:
@@ -164,10 +213,7 @@ def dispatch(number: int) -> dict[str, object]:
 def checkpoint(number: int) -> dict[str, object]:
     """What it writes when the worker has said how far it is with the task that was handed out last."""
     result = f"Plank {number} has its first coat"
-    raw = (
-        f"STATE: IN_PROGRESS\nFILES_CHANGED: planks/{number % 50}.md\nCOMMANDS_RUN: make check\n"
-        f"RESULT: {result}\nBLOCKER: none\nNEXT_ACTION: Second coat"
-    )
+    raw = block(result)
     return {
         **dispatch(max(number - 1, 0)),
         "phase": "in_progress",

@@ -8,6 +8,7 @@ type `WorkerId`, `MissionId` or `AssignmentId` is safe to use as one path compon
 import re
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, NewType
 
 import msgspec
@@ -36,6 +37,7 @@ def assignment_id(text: object) -> AssignmentId | None:
     return AssignmentId(text) if isinstance(text, str) and _MISSION.fullmatch(text) else None
 
 
+@lru_cache(maxsize=256)
 def iso(at: int) -> str:
     """`at` as the specification writes times: `2026-04-28T00:00:00.000Z`."""
     moment = datetime.fromtimestamp(at // 1000, UTC)

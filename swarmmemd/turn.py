@@ -5,14 +5,14 @@ turn raises only `JournalError`. docs/architecture.md, "One turn".
 """
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from typing import TypeVar
 
 import msgspec
 
 from swarmmemd import layout
 from swarmmemd.config import Config
-from swarmmemd.derive import HOLD, Safe, Version, derive, floor
+from swarmmemd.derive import HOLD, HeardOf, Safe, Version, derive, floor
 from swarmmemd.errors import StorageError
 from swarmmemd.handoff import sha256
 from swarmmemd.journal import Change, Journal, KeptHandoff, Recorded, Rendered
@@ -102,6 +102,7 @@ class Tracked:
         self.transcripts = transcripts
         self.state: WorkerState | None = None
         self.ledger: Ledger | None = None
+        self.heard: HeardOf | None = None
         self.bad_ids: tuple[str, ...] = ()
         self.unshown: set[MissionId] = set()
         self.introduced: RosterWorker | None = None
@@ -268,12 +269,17 @@ class Turns:
         at = floor(state, shown or one.runtime.value, int(wall * 1000))
         wanted = Wanted(
             state=state.chat if state else None,
-            heard=partial(self._journal.heard, one.id),
+            heard=self._heard_of(one),
             since=at.since,
             until=at.until,
         )
         found = one.chat.look(wanted, self._clock.monotonic(), wall)
         return found if isinstance(found, Chat) else None
+
+    def _heard_of(self, one: Tracked) -> HeardOf:
+        """What the journal knows of the texts of one look, each asked for once."""
+        one.heard = cache(partial(self._journal.heard, one.id))
+        return one.heard
 
     def _transcripts_of(self, one: Tracked) -> tuple[TranscriptText, ...]:
         known = one.state.transcripts if one.state else None

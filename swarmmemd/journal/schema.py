@@ -23,6 +23,9 @@ CREATE INDEX mission_not_shown ON mission (worker) WHERE shown = 0;
 CREATE TABLE rendered (
     worker TEXT NOT NULL, mission TEXT NOT NULL, section TEXT NOT NULL, line BLOB NOT NULL,
     PRIMARY KEY (worker, mission, section, line)) WITHOUT ROWID;
+CREATE TABLE rendered_count (
+    worker TEXT NOT NULL, mission TEXT NOT NULL, section TEXT NOT NULL, lines INTEGER NOT NULL,
+    PRIMARY KEY (worker, mission, section)) WITHOUT ROWID;
 CREATE TABLE handoff (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, worker TEXT NOT NULL, mission TEXT, sha256 TEXT NOT NULL,
     redacted TEXT NOT NULL, author TEXT NOT NULL, path TEXT NOT NULL, at INTEGER NOT NULL, text BLOB NOT NULL,

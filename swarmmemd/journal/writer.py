@@ -6,6 +6,7 @@ from the events would lose or invent some after a crash. docs/architecture.md, "
 
 import hashlib
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -140,8 +141,9 @@ class Journal:
 
     def count_rendered(self, worker: WorkerId, mission: MissionId, section: str) -> int:
         """How many different lines we rendered into that section of the mission."""
-        sql = "SELECT count(*) FROM rendered WHERE worker = ? AND mission = ? AND section = ?"
-        return int(self._rows(sql, worker, mission, section)[0][0])
+        sql = "SELECT lines FROM rendered_count WHERE worker = ? AND mission = ? AND section = ?"
+        row = self._row(sql, worker, mission, section)
+        return int(row[0]) if row else 0
 
     def _rows(self, sql: str, *values: object) -> list[Any]:
         try:
@@ -192,8 +194,7 @@ class Journal:
                     row = (change.after.worker, found[-1].seq)
                     self._db.execute("INSERT OR REPLACE INTO made VALUES (?, ?)", row)
                 self._state(change)
-                rows = ((change.after.worker, r.mission, r.section, _digest(r.line)) for r in change.rendered)
-                self._db.executemany("INSERT OR IGNORE INTO rendered VALUES (?, ?, ?, ?)", rows)
+                self._rendered(change)
                 self._handoffs(change)
                 self._heard(change)
         return new
@@ -276,8 +277,21 @@ class Journal:
             row = (event.id, event.worker, event.mission, event.type.value, event.at, line, state)
             cursor = self._db.execute(sql, row)
             if cursor.rowcount == 1 and cursor.lastrowid is not None:
-                new.append(recorded(cursor.lastrowid, line, event.worker))
+                new.append(Recorded(cursor.lastrowid, event))
         return new
+
+    def _rendered(self, change: Change) -> None:
+        """Counted as they come: a count over all would cost more with each."""
+        new: Counter[tuple[MissionId, str]] = Counter()
+        for one in change.rendered:
+            row = (change.after.worker, one.mission, one.section, _digest(one.line))
+            cursor = self._db.execute("INSERT OR IGNORE INTO rendered VALUES (?, ?, ?, ?)", row)
+            new[one.mission, one.section] += cursor.rowcount
+        sql = (
+            "INSERT INTO rendered_count VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (worker, mission, section) DO UPDATE SET lines = lines + excluded.lines"
+        )
+        self._db.executemany(sql, [(change.after.worker, *key, count) for key, count in new.items() if count])
 
     def _handoffs(self, change: Change) -> None:
         sql = f"INSERT OR IGNORE INTO handoff (worker, {HANDOFF_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)"
