@@ -35,7 +35,9 @@ CONTROL_PLANE = "control-plane"
 
 CHAT = "state.db"
 TRANSCRIPT = "transcript"
-"""`event.origin` of what the worker printed itself, whether or not the control plane ever saw it."""
+LEDGER = "ledger"
+"""`event.origin` of what the worker printed itself, whether or not the control plane ever saw it, and of what only the
+ledger still tells of the past."""
 
 NOTE_STOPPED = "stopped"
 NOTE_RESET = "reset"

@@ -109,11 +109,12 @@ _NOTHING = frozenset({"", "none", "none.", "n/a", "-"})
 
 def values(other: Foreign) -> dict[str, Any]:
     """The checkpoint values of a foreign line under the names and with the nulls of ours."""
-    given = {name: _value(other.detail.get(name)) for name in ("filesChanged", "commandsRun")}
-    blocker, next_action = (_value(other.detail.get(name)) for name in ("blocker", "nextAction"))
+    given = {name: said(other.detail.get(name)) for name in ("filesChanged", "commandsRun")}
+    blocker, next_action = (said(other.detail.get(name)) for name in ("blocker", "nextAction"))
     state = other.state.value if other.state else None
     return {"state": state, "result": other.text, **given, "blocker": blocker, "nextAction": next_action}
 
 
-def _value(text: object) -> str | None:
+def said(text: object) -> str | None:
+    """The value that a program noted; None where its words say that there is none."""
     return text if isinstance(text, str) and text.strip().lower() not in _NOTHING else None

@@ -19,10 +19,14 @@ _LIMIT = 1 << 20
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What is asked for: `once` is a full turn for every worker, `archive` the archive of a mission."""
+    """What is asked for: `once` is a full turn for every worker, `archive` the archive of a mission, `backfill` the
+    past of a worker, from `since` (ms) on; with `dry` it is only counted."""
 
     ask: str
     mission: str | None = None
+    worker: str | None = None
+    since: int = 0
+    dry: bool = False
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -66,11 +66,14 @@ CLOSED = frozenset({LedgerState.COMPLETE, LedgerState.CANCELLED})
 
 
 class LedgerAssignment(msgspec.Struct, frozen=True):
-    """One assignment of a ledger mission: who does what."""
+    """One assignment of a ledger mission: who does what, when (ms), and what came of it."""
 
     id: AssignmentId | None
     worker: WorkerId
     task: str | None
+    dispatched: int | None = None
+    completed: int | None = None
+    checkpoint: Checkpoint | None = None
 
 
 class LedgerMission(msgspec.Struct, frozen=True):

@@ -149,7 +149,7 @@ class Turns:
         self._profiles_root, self._shared_root = config.profiles_root, config.shared_root
         self._transcripts = config.transcripts
         self._shared = shared
-        self._safe: Safe = shared.redacted if config.redact.local else str
+        self.safe: Safe = shared.redacted if config.redact.local else str
         self._journal = journal
         self._memory = memory
         self._clock = clock
@@ -318,7 +318,7 @@ class Turns:
     def _derived(self, seen: Observation, one: Tracked, report: Report) -> Change:
         before = self._state(one)
         heard = partial(self._journal.heard, one.id)
-        found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows, self._safe, heard)
+        found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows, self.safe, heard)
         one.ledger = seen.ledger
         one.refused.update(found.refused)
         waits = found.state.chat.held if found.state.chat else None
@@ -388,6 +388,12 @@ class Turns:
                 one.memory.after = (
                     0.0  # what stands in the way of one file need not stand in the way of these
                 )
+
+    def record_past(self, worker: WorkerId, change: Change) -> None:
+        """Records what happened to the worker before it was watched, and applies it. Raises `StorageError`."""
+        self._journal.record([change])
+        self.workers[worker].state = change.after
+        self.apply([worker])
 
     # 4 apply
 

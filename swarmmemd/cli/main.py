@@ -26,6 +26,7 @@ _COMMANDS = {
     "show": "Print a worker's memory.",
     "handoff": "Show a worker's handoffs, and every version there was.",
     "archive": "Archive a completed mission by hand.",
+    "backfill": "Record what happened before the swarm was watched.",
 }
 """Name to what the list of commands says; each lives in the module of its name."""
 

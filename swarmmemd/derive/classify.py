@@ -66,8 +66,13 @@ def blocked_by_control_plane(view: Runtime) -> bool:
     return (
         bool(reason)
         and view.status in _BLOCKED
-        and (reason == view.dispatch_result or reason in _FIXED_REASONS)
+        and (reason == view.dispatch_result or is_control_plane(reason))
     )
+
+
+def is_control_plane(reason: str | None) -> bool:
+    """Whether these are the words with which the control plane gives up waiting."""
+    return reason in _FIXED_REASONS
 
 
 def shows(view: Runtime, block: Checkpoint) -> bool:

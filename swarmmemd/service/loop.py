@@ -3,10 +3,11 @@
 from collections.abc import Callable
 
 from swarmmemd import inbox
+from swarmmemd.backfill import backfill
 from swarmmemd.config import Config
 from swarmmemd.errors import StorageError, SwarmmemdError
 from swarmmemd.log import Log, set_level
-from swarmmemd.model import WorkerId, mission_id
+from swarmmemd.model import WorkerId, mission_id, worker_id
 from swarmmemd.service.health import judge
 from swarmmemd.service.members import Members
 from swarmmemd.service.report import write_status
@@ -197,7 +198,20 @@ class Daemon:
             return self._once()
         if request is not None and request.ask == "archive" and mission is not None:
             return inbox.Answer(0, 0, changed=self._running.tree.archive(mission))
+        if request is not None and request.ask == "backfill":
+            return self._backfill(request)
         return None
+
+    def _backfill(self, request: inbox.Request) -> inbox.Answer | None:
+        """The past of one worker. The other workers wait meanwhile."""
+        worker = worker_id(request.worker)
+        if worker is None or worker not in self._running.turns.workers:
+            return None
+        try:
+            found = backfill(self._running.tree, worker, request.since, request.dry)
+        except (OSError, StorageError) as error:
+            return inbox.Answer(1, 0, (str(error),))
+        return inbox.Answer(1, len(found))
 
     def _once(self) -> inbox.Answer:
         """A full turn for every worker."""

@@ -61,6 +61,8 @@ class ChatSource:
         self.failing_since: float | None = None
         self.changed_at: float | None = None
         self.read_at: float | None = None
+        self.more = False
+        """The last look ended before the newest row."""
         self.last_error: str | None = None
         self._files = tuple(profile / name for name in CHAT)
         self._worker = worker
@@ -112,7 +114,7 @@ class ChatSource:
             with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0.0)) as connection:
                 connection.execute("PRAGMA query_only = 1")
                 connection.text_factory = _text
-                chat, more = self._rows(connection, wanted, found[0])
+                chat, self.more = self._rows(connection, wanted, found[0])
         except (sqlite3.Error, OSError, ValueError) as error:
             return self._failed(now, str(error))
         # Opening can make -wal and -shm: what is seen now is what this look has seen, if the rows are all there.
@@ -120,7 +122,7 @@ class ChatSource:
         self._seen = found if found[:1] != after[:1] or _grew(found, after) else after
         self._tries, self.trouble, self.failing_since, self.read_at = 0, None, None, wall
         young = any(one is not None and 0 <= wall - one.mtime_ns / 1e9 < _YOUNG for one in found)
-        self.due = now if more or self._seen != after else now + _YOUNG if young else None
+        self.due = now if self.more or self._seen != after else now + _YOUNG if young else None
         news = chat.messages or chat.restarted or wanted.state is None
         return chat if news else Unchanged()
 
@@ -271,6 +273,8 @@ class _Reader:
 
         Walks back from the newest row, so that it costs what is news, and never the whole chat.
         """
+        if since <= 0:
+            return 0
         below = self.newest() + 1
         while True:
             sql = "SELECT id, timestamp FROM messages WHERE id < ? ORDER BY id DESC LIMIT ?"

@@ -2,7 +2,17 @@
 
 from typing import Any
 
-from swarmmemd.model import Unreadable, WorkerId, assignment_id, mission_id, worker_id
+from swarmmemd.checkpoint import parse
+from swarmmemd.foreign import said
+from swarmmemd.model import (
+    Checkpoint,
+    Unreadable,
+    WorkerId,
+    assignment_id,
+    checkpoint_state,
+    mission_id,
+    worker_id,
+)
 from swarmmemd.observation import Ledger, LedgerAssignment, LedgerMission, LedgerState
 from swarmmemd.sources.document import json_object, millis, text
 
@@ -48,4 +58,29 @@ def _assignment(fields: dict[str, Any]) -> LedgerAssignment | None:
     worker = worker_id(fields.get("workerId"))
     if worker is None:
         return None
-    return LedgerAssignment(assignment_id(fields.get("id")), worker, text(fields, "task"))
+    return LedgerAssignment(
+        id=assignment_id(fields.get("id")),
+        worker=worker,
+        task=text(fields, "task"),
+        dispatched=millis(fields, "dispatchedAt"),
+        completed=millis(fields, "completedAt"),
+        checkpoint=_checkpoint(fields.get("checkpoint"), worker),
+    )
+
+
+def _checkpoint(fields: object, worker: WorkerId) -> Checkpoint | None:
+    """The checkpoint as its message says it, else as its fields do."""
+    if not isinstance(fields, dict):
+        return None
+    found = parse(text(fields, "raw") or "", worker)
+    state = checkpoint_state(fields.get("stateLabel"))
+    if found or state is None:
+        return found[-1] if found else None
+    return Checkpoint(
+        state=state,
+        result=said(text(fields, "result")),
+        files_changed=said(text(fields, "filesChanged")),
+        commands_run=said(text(fields, "commandsRun")),
+        blocker=said(text(fields, "blocker")),
+        next_action=said(text(fields, "nextAction")),
+    )
