@@ -34,6 +34,8 @@ _TRIES = 3
 _YOUNG = 0.02
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 60.0
+_OWNER_COMMITS = 0.05
+"""Seconds that a statement waits for the end of the owner's commit. Who waits holds no lock."""
 _COLUMNS = frozenset({"id", "session_id", "role", "content", "timestamp"})
 _WANTED = ("finish_reason", "active", "message_uid", "_compressed_summary")
 """Columns that a schema may lack."""
@@ -111,7 +113,9 @@ class ChatSource:
         try:
             _check(self.path)
             uri = f"{self.path.absolute().as_uri()}?mode=ro"
-            with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0.0)) as connection:
+            with closing(
+                sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_OWNER_COMMITS)
+            ) as connection:
                 connection.execute("PRAGMA query_only = 1")
                 connection.text_factory = _text
                 chat, self.more = self._rows(connection, wanted, found[0])
