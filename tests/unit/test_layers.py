@@ -31,7 +31,7 @@ LAYERS: list[set[str]] = [
         "schedule",
     },
     {"sources", "journal", "memory", "watch", "instance", "inbox", "notify"},
-    {"turn", "tree", "recall"},
+    {"turn", "tree", "recall", "install"},
     {"watchplan", "service", "demo"},
     {"cli", "__main__"},
 ]
@@ -40,6 +40,7 @@ LAYERS: list[set[str]] = [
 PURE = {
     *("model", "observation", "state", "identity", "text", "errors"),
     *("checkpoint", "derive", "fold", "foreign", "handoff", "record", "redact", "remember", "render"),
+    *("install.mark", "install.unit", "install.agent"),
     *("memory.appends", "sources.document", "sources.ledger", "sources.roster", "sources.runtime"),
 }
 OUTSIDE = {
