@@ -1,6 +1,8 @@
 """`swarmmemd run`: the daemon in the foreground."""
 
 import contextlib
+import faulthandler
+import sys
 from functools import partial
 
 import click
@@ -32,7 +34,7 @@ def run_command(ctx: click.Context, supervisor: str, allow_root: bool) -> int:
     go to stderr.
     """
     try:
-        _serve(ctx, allow_root)
+        _serve(ctx, supervisor, allow_root)
     except SwarmmemdError as error:
         click.echo(f"swarmmemd: {error}\n  {error.mend}".rstrip(), err=True)
         _leave_word(ctx, error)
@@ -41,12 +43,12 @@ def run_command(ctx: click.Context, supervisor: str, allow_root: bool) -> int:
     return Exit.DONE
 
 
-def _serve(ctx: click.Context, allow_root: bool) -> None:
+def _serve(ctx: click.Context, supervisor: str, allow_root: bool) -> None:
     import time
 
     from swarmmemd.log import configure
     from swarmmemd.notify import notify
-    from swarmmemd.service import Daemon, Stop
+    from swarmmemd.service import Daemon, Stop, pulse
     from swarmmemd.tree import open_tree
     from swarmmemd.turn import Clock
 
@@ -57,9 +59,11 @@ def _serve(ctx: click.Context, allow_root: bool) -> None:
     clock = Clock(monotonic=time.monotonic, wall=time.time)
     stop = Stop()
     stop.on_signals()
+    faulthandler.enable()  # the watchdog's SIGABRT leaves a stack behind
     with open_tree(loaded.config, clock, allow_root) as tree:
         tree.forget_last_exit()
-        daemon = Daemon(tree, clock, log, stop, lambda: load_config(ctx).config)
+        reload = lambda: load_config(ctx).config  # noqa: E731
+        daemon = Daemon(tree, clock, log, stop, reload, pulse(supervisor, sys.stderr))
         daemon.run(ready=partial(notify, "READY=1"))
     log.info("stopped")
 

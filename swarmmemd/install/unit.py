@@ -28,6 +28,8 @@ RestartSec=5
 RestartPreventExitStatus=2 75 77 78
 # The first start over a large memory reads all of it.
 TimeoutStartSec=300
+# The daemon says that it is alive each time its loop comes round, once a second at least.
+WatchdogSec=90
 TimeoutStopSec=30
 KillMode=mixed
 Nice=5
@@ -63,6 +65,8 @@ ProtectHome=read-only
 ReadWritePaths=-%h/.hermes/profiles
 ReadWritePaths=-%h/.openclaw/workspace/memory
 ReadWritePaths=-%h/.local/state/swarmmemd
+# With namespaces some versions hide the runtime folder, and with it the socket on which the daemon says "ready".
+BindPaths=-%t/systemd/notify
 PrivateDevices=yes
 ProtectClock=yes
 ProtectControlGroups=yes

@@ -9,6 +9,7 @@ from swarmmemd.log import Log, set_level
 from swarmmemd.model import WorkerId, mission_id
 from swarmmemd.service.health import judge
 from swarmmemd.service.members import Members
+from swarmmemd.service.pulse import Silence
 from swarmmemd.service.report import write_status
 from swarmmemd.service.running import Running
 from swarmmemd.service.stop import Stop
@@ -30,12 +31,21 @@ _STATUS_EVERY = 30.0
 class Daemon:
     """One run over an opened tree. `reload` gives the configuration as it is now."""
 
-    def __init__(self, tree: Tree, clock: Clock, log: Log, stop: Stop, reload: Callable[[], Config]) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        clock: Clock,
+        log: Log,
+        stop: Stop,
+        reload: Callable[[], Config],
+        pulse: Silence | None = None,
+    ) -> None:
         self._running = Running(tree, clock, log, stop.wake)
         self._members = Members(self._running)
         self._sweeps = Sweeps(self._running, self._members)
         self._stop = stop
         self._reload = reload
+        self._pulse = pulse or Silence()
         self._to_apply: dict[WorkerId, None] = {}
         self._tick = 0.0
         self._flush_at = _NEVER
@@ -121,6 +131,7 @@ class Daemon:
         """Looks at these workers, then applies for some of those that were looked at. Looking comes first: a
         state that is overwritten before it is recorded is gone, what is recorded can wait."""
         running, began = self._running, self._running.now()
+        self._pulse.beat(began)
         report = running.turns.look(workers) if workers else Report()
         self._to_apply.update(dict.fromkeys(workers))
         some = list(self._to_apply)[:_APPLIED]

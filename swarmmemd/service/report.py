@@ -9,8 +9,10 @@ import swarmmemd
 from swarmmemd import durable, layout
 from swarmmemd.fold import status as status_of
 from swarmmemd.model import iso
+from swarmmemd.notify import notify
 from swarmmemd.service.figures import Figures
 from swarmmemd.service.running import Running
+from swarmmemd.text import one_row
 from swarmmemd.turn import Tracked
 
 SCHEMA = 1
@@ -20,6 +22,8 @@ def write_status(running: Running, final: bool) -> None:
     """Replaces `status.json`. A disk that refuses it is no reason to stop."""
     tree, figures, plan = running.tree, running.figures, running.plan
     health = plan.check()
+    troubles = running.troubles.all(running.now())
+    overdue = running.schedule.next()
     content = {
         "schema": SCHEMA,
         "pid": os.getpid(),
@@ -35,7 +39,8 @@ def write_status(running: Running, final: bool) -> None:
         },
         "workers": [_worker(one, figures) for _, one in sorted(tree.turns.workers.items())],
         "redacted": dict(sorted(tree.shared.counts.items())),
-        "troubles": running.troubles.all(running.now()),
+        "troubles": [{**one, "since": _ago(running, one["for_s"])} for one in troubles],
+        "lag_s": round(max(running.now() - overdue, 0.0), 3) if overdue is not None else 0.0,
         "watching": {**msgspec.to_builtins(health), "losses": plan.losses, "last_loss": plan.last_loss},
         "turns": {
             "count": figures.turns,
@@ -46,10 +51,26 @@ def write_status(running: Running, final: bool) -> None:
             "skipped_ids": figures.skipped,
         },
     }
+    notify("STOPPING=1" if final else f"STATUS={_in_a_line(content)}")
     try:
         durable.replace(tree.state, layout.STATUS, msgspec.json.encode(content), permissions=0o600)
     except OSError:
         return
+
+
+def _ago(running: Running, seconds: float) -> str:
+    return iso(int((running.clock.wall() - seconds) * 1000))
+
+
+def _in_a_line(content: dict[str, Any]) -> str:
+    """For `systemctl status`: how many workers, and what is degraded and since when."""
+    troubles = content["troubles"]
+    told = f"watching {len(content['workers'])} workers, {content['turns']['events']} events since the start"
+    if troubles:
+        first = min(troubles, key=lambda one: str(one["since"]))
+        more = f" and {len(troubles) - 1} more" if len(troubles) > 1 else ""
+        told += f"; degraded since {first['since'][:19]}Z: {first['what']}: {first['reason']}{more}"
+    return one_row(told, 200)
 
 
 def _worker(one: Tracked, figures: Figures) -> dict[str, Any]:

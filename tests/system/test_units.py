@@ -85,7 +85,7 @@ def test_the_unit_starts_the_daemon_and_hears_of_its_start() -> None:
     assert service["ExecStart"] == "%h/.local/bin/swarmmemd run --supervisor systemd"
     assert service["Type"] == "notify"
     assert service["NotifyAccess"] == "main"
-    assert "WatchdogSec" not in service, "the daemon does not ping"
+    assert int(service["WatchdogSec"]) >= 60, "a busy machine is no reason to end it"
 
 
 def test_the_unit_restarts_only_what_a_restart_can_mend() -> None:

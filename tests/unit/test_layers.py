@@ -30,7 +30,7 @@ LAYERS: list[set[str]] = [
         "log",
         "schedule",
     },
-    {"sources", "journal", "memory", "watch", "instance", "inbox", "notify"},
+    {"sources", "journal", "memory", "watch", "instance", "inbox", "notify", "standing"},
     {"turn", "tree", "recall", "install"},
     {"watchplan", "service", "demo"},
     {"cli", "__main__"},
