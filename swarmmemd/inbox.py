@@ -19,7 +19,8 @@ _LIMIT = 1 << 20
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What is asked for: `once` is a full turn for every worker, `archive` the archive of a mission."""
+    """What is asked for: `once` is a full turn for every worker, `archive` the archive of a mission,
+    `access` which roots the daemon cannot use."""
 
     ask: str
     mission: str | None = None

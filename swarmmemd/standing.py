@@ -11,6 +11,9 @@ import msgspec
 from swarmmemd.instance import Holder, is_running
 from swarmmemd.layout import LAST_EXIT, STATUS
 
+OLD = 90.0
+"""Seconds after which the daemon's figures are old: it writes them at least every 30."""
+
 
 class LastExit(msgspec.Struct, frozen=True):
     """Why the daemon could not run the last time."""

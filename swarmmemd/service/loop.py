@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from swarmmemd import inbox
+from swarmmemd.access import refused
 from swarmmemd.config import Config
 from swarmmemd.errors import StorageError, SwarmmemdError
 from swarmmemd.log import Log, set_level
@@ -204,6 +205,8 @@ class Daemon:
         mission = mission_id(request.mission) if request is not None else None
         if request is not None and request.ask == "once":
             return self._once()
+        if request is not None and request.ask == "access":
+            return inbox.Answer(0, 0, refused(self._running.config))
         if request is not None and request.ask == "archive" and mission is not None:
             return inbox.Answer(0, 0, changed=self._running.tree.archive(mission))
         return None

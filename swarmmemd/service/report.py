@@ -1,6 +1,7 @@
 """`status.json`, where `swarmmemd status` finds the figures; liveness is the lock. docs/commands.md, "status"."""
 
 import os
+import sys
 from typing import Any
 
 import msgspec
@@ -27,6 +28,8 @@ def write_status(running: Running, final: bool) -> None:
     content = {
         "schema": SCHEMA,
         "pid": os.getpid(),
+        "uid": os.getuid(),
+        "prefix": sys.prefix,
         "version": swarmmemd.__version__,
         "running": not final,
         "since": iso(int(figures.started * 1000)),

@@ -30,9 +30,9 @@ LAYERS: list[set[str]] = [
         "log",
         "schedule",
     },
-    {"sources", "journal", "memory", "watch", "instance", "inbox", "notify", "standing"},
+    {"sources", "journal", "memory", "watch", "instance", "inbox", "notify", "standing", "access"},
     {"turn", "tree", "recall", "install"},
-    {"watchplan", "service", "demo"},
+    {"watchplan", "service", "doctor", "demo"},
     {"cli", "__main__"},
 ]
 """The modules and packages right below `swarmmemd`, lowest layer first. One that is not here is refused."""

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """launchctl as far as the installer uses it, for machines without launchd. Its state is in $FAKE_LAUNCHD.
 
 Models: loaded and not, the disabled override, an unload that goes on after bootout has returned, planned error
@@ -13,32 +12,38 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(os.environ["FAKE_LAUNCHD"])
 STATE = FOLDER / "state.json"
 LABEL = "com.swarmmemd.agent"
 EMPTY = {"loaded": None, "pid": 0, "disabled": False, "stuck": False, "teardown": 0, "unloading": 0}
-state = {**EMPTY, "session": True, "errors": [], **(json.loads(STATE.read_text()) if STATE.exists() else {})}
+state: dict[str, Any] = {
+    **EMPTY,
+    "session": True,
+    "errors": [],
+    **(json.loads(STATE.read_text()) if STATE.exists() else {}),
+}
 
 
-def lives(pid):
+def lives(pid: int) -> bool:
     try:
         return pid > 0 and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
 
 
-def end(number=signal.SIGTERM):
+def end(number: int = signal.SIGTERM) -> None:
     if lives(state["pid"]):
         os.kill(state["pid"], number)
 
 
-def ended():
+def ended() -> None:
     while lives(state["pid"]):
         time.sleep(0.01)
 
 
-def begin():
+def begin() -> None:
     job = plistlib.loads(Path(state["loaded"]).read_bytes())
     with open(job["StandardErrorPath"], "ab") as err:
         state["pid"] = subprocess.Popen(
@@ -53,7 +58,7 @@ def begin():
     (FOLDER / "pids").open("a").write(f"{state['pid']}\n")
 
 
-def main(verb, *rest):
+def main(verb: str, *rest: str) -> tuple[int, str]:
     if not state["session"]:
         return 125, "Could not find domain for user gui: Domain does not support specified action"
     if verb == "print":
@@ -63,7 +68,10 @@ def main(verb, *rest):
         if not state["loaded"]:
             return 113, f'Could not find service "{LABEL}" in domain for user gui'
         pid = f"\tpid = {state['pid']}\n" if lives(state["pid"]) else ""
-        return 0, f"{rest[0]} = {{\n\tpath = {state['loaded']}\n\tstate = x\n{pid}\truns = 1\n\tlast exit code = 0\n}}"
+        return (
+            0,
+            f"{rest[0]} = {{\n\tpath = {state['loaded']}\n\tstate = x\n{pid}\truns = 1\n\tlast exit code = 0\n}}",
+        )
     if verb == "print-disabled":
         return 0, f'\t"{LABEL}" => {"disabled" if state["disabled"] else "enabled"}\n'
     if verb == "enable":
