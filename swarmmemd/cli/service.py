@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from swarmmemd.install.overview import Overview
     from swarmmemd.install.program import Program
     from swarmmemd.install.supervised import Manager
+    from swarmmemd.standing import Standing
 
 SCHEMA = 1
 DEFAULT = "launchd" if sys.platform == "darwin" else "systemd"
@@ -180,6 +181,62 @@ def status_command(ctx: click.Context, supervisor: str, as_json: bool) -> int:
     return Exit.DONE if found.standing.running else Exit.NOT_RUNNING
 
 
+@service_command.command("logs", epilog=_EPILOG)
+@click.option("-f", "--follow", is_flag=True, help="Go on as lines are written.")
+@click.option(
+    "-n", "count", type=click.IntRange(min=0), default=50, show_default=True, help="The newest N lines."
+)
+@click.option("--journal", is_flag=True, help="From journald, with what systemd itself says.")
+@_options
+def logs_command(
+    ctx: click.Context, supervisor: str, as_json: bool, follow: bool, count: int, journal: bool
+) -> int:
+    """Show the daemon's log: the file in the state folder, else journald's. With --json a JSON object a line."""
+    from swarmmemd.layout import LOG
+    from swarmmemd.recall import logs
+
+    folder = load_config(ctx).config.state_dir / LOG
+    if journal or (not folder.is_dir() and supervisor == "systemd"):
+        return _journal(count, follow, as_json)
+    show = str if as_json else _readable
+    lines = logs.newest(folder, count)
+    for line in lines:
+        click.echo(show(line))
+    try:
+        for line in logs.follow(folder) if follow else ():
+            click.echo(show(line))
+    except KeyboardInterrupt:
+        return Exit.DONE
+    if not lines:
+        click.echo(f"No log in {folder}", err=True)
+    return Exit.DONE if lines else Exit.NOTHING
+
+
+def _readable(line: str) -> str:
+    """Time, level, what happened, and the fields."""
+    from swarmmemd.text import harmless
+
+    try:
+        event = json.loads(line)
+        head = f"{event.pop('timestamp')[:19]}Z  {event.pop('level'):<7}  {event.pop('event')}"
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return harmless(line)
+    fields = "  ".join(f"{key}={value}" for key, value in event.items())
+    return harmless(f"{head}  {fields}".rstrip())
+
+
+def _journal(count: int, follow: bool, as_json: bool) -> int:
+    """journald's, by journalctl; what it says goes through as it is."""
+    import subprocess
+
+    from swarmmemd.install.supervised import tool
+    from swarmmemd.install.unit import NAME
+
+    command = [tool("journalctl", "Set log.files in the configuration."), "--user", f"--unit={NAME}"]
+    command += [f"--lines={count}", f"--output={'json' if as_json else 'short-iso'}", "--no-pager"]
+    return subprocess.run([*command, *(["--follow"] if follow else [])], check=False).returncode
+
+
 def look(ctx: click.Context, supervisor: str | None = None) -> "Overview":
     """How the service stands."""
     from swarmmemd.install.overview import overview
@@ -192,6 +249,14 @@ def look(ctx: click.Context, supervisor: str | None = None) -> "Overview":
     except ServiceError:
         argv = None
     return overview(_manager(kind, home), argv, standing(loaded.config.state_dir))
+
+
+def brief(ctx: click.Context, found: "Standing") -> str | None:
+    """The service in a line, for `status`; None where none is installed. Its manager is asked only if there is."""
+    from swarmmemd.install.overview import overview
+
+    manager = _manager(DEFAULT, _home(ctx))
+    return _manager_says(overview(manager, None, found)) if manager.path.exists() else None
 
 
 def _as_told(found: "Overview") -> dict[str, Any]:

@@ -94,7 +94,7 @@ def _state(patient: Patient) -> Findings:
     folder = patient.config.state_dir
     if not folder.exists():
         return
-    if folder.stat().st_mode & 0o077:
+    if patient.open_state:
         yield Finding("state-mode", "problem", f"{folder} can be read by other users", f"chmod 700 {folder}")
     token = folder / TOKEN
     if token.exists() and token.stat().st_mode & 0o077:

@@ -25,6 +25,8 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
     older_unit: Path | None = None
     """Where a unit would win over ours."""
     kernel: Path = Path("/proc/sys/fs/inotify")
+    open_state: bool
+    """Others could read the state folder before we looked: any use of it closes it again."""
     uid: int
     prefix: str
 
@@ -43,6 +45,7 @@ def admit(
     loaded: Loaded, overview: Overview, home: Path, older_unit: Path | None, patience: float = _PATIENCE
 ) -> Patient:
     """Gathers it. A daemon that runs is asked what it can see: its rights are not those of this shell."""
+    open_state = _open(loaded.config.state_dir)
     answer = None
     if overview.standing.running:
         try:
@@ -55,6 +58,14 @@ def admit(
         home=home,
         answer=answer,
         older_unit=older_unit,
+        open_state=open_state,
         uid=os.getuid(),
         prefix=sys.prefix,
     )
+
+
+def _open(folder: Path) -> bool:
+    try:
+        return bool(folder.stat().st_mode & 0o077)
+    except OSError:
+        return False

@@ -28,6 +28,7 @@ LAYERS: list[set[str]] = [
         "durable",
         "exchange",
         "log",
+        "logfile",
         "schedule",
     },
     {"sources", "journal", "memory", "watch", "instance", "inbox", "notify", "standing", "access"},
