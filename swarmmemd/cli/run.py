@@ -48,6 +48,7 @@ def run_command(ctx: click.Context, supervisor: str, allow_root: bool) -> int:
 def _serve(ctx: click.Context, supervisor: str, allow_root: bool) -> None:
     import time
 
+    from swarmmemd.access import refusal, roots
     from swarmmemd.layout import LOG
     from swarmmemd.log import File, Outlet, Stream, configure
     from swarmmemd.logfile import LogFile
@@ -58,18 +59,25 @@ def _serve(ctx: click.Context, supervisor: str, allow_root: bool) -> None:
 
     loaded = load_config(ctx)
     settings = loaded.config.log
-    # launchd lets the file behind stderr grow without end: what is said there is for crashes.
-    outlets: list[Outlet] = [] if supervisor == "launchd" else [Stream(settings.format)]
+    outlets: list[Outlet] = [Stream(settings.format)]
     log = configure(settings.level, outlets)
     clock = Clock(monotonic=time.monotonic, wall=time.time)
     stop = Stop()
     stop.on_signals()
     _prepare_last_words()
+    for key, path in roots(loaded.config).items():
+        # Before it is opened: on macOS that can wait for somebody's consent, without a word.
+        log.info("opening", root=key, path=str(path))
+        denied = refusal(key, path)
+        if denied:
+            log.warning("denied", reason=denied)
     with open_tree(loaded.config, clock, allow_root) as tree:
         if settings.files:
             # Only who holds the lock may write it.
             file = LogFile(loaded.config.state_dir / LOG, settings.files, settings.max_mb << 20)
             outlets.append(File(file))
+            if supervisor == "launchd":
+                del outlets[0]  # the file behind stderr would grow without end
         for notice in loaded.notices:
             log.warning("notice", text=notice)
         tree.forget_last_exit()

@@ -130,7 +130,7 @@ def test_without_files_there_is_none(home: Home) -> None:
     assert not (home.state / "log").exists()
 
 
-def test_under_launchd_stderr_stays_empty_and_an_old_crash_log_is_emptied(home: Home) -> None:
+def test_under_launchd_stderr_tells_of_the_start_only_and_an_old_crash_log_is_emptied(home: Home) -> None:
     crashes = home.root / "crashes.log"
     crashes.write_bytes(b"x" * ((1 << 20) + 1))
     with crashes.open("ab") as err:
@@ -144,7 +144,11 @@ def test_under_launchd_stderr_stays_empty_and_an_old_crash_log_is_emptied(home: 
         finally:
             daemon.terminate()
             assert daemon.wait(60) == 0
-    assert crashes.read_bytes() == b""
+    lines = [json.loads(line) for line in crashes.read_text().splitlines()]
+    # A line before each root: where macOS waits for consent, the last one says for which.
+    assert [(line["event"], line["root"]) for line in lines] == [
+        ("opening", root) for root in ("state_dir", "profiles_root", "shared_root", "workspace_root")
+    ]
     assert "ready" in (home.state / "log" / NAME).read_text()
 
 

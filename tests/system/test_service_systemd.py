@@ -190,6 +190,40 @@ def test_with_the_drop_in_only_the_written_folders_can_be_written(user: UserMana
     user.recorded("w1", "m1", "Paint the fence")
 
 
+def test_a_daemon_that_the_manager_does_not_know_is_no_secret(user: UserManager) -> None:
+    user.swarmmemd("service", "install")
+    pid = user.pid()
+    user.unit.unlink()
+    user.run("systemctl", "--user", "daemon-reload")
+    told = user.asked("service", "status")
+    assert told["definition"]["state"] == "missing"
+    assert (told["daemon"]["running"], told["daemon"]["pid"]) == (True, pid)
+    assert user.asked("service", "install")["action"] == "installed"
+
+
+def test_doctor_finds_nothing_on_a_healthy_installation(user: UserManager) -> None:
+    user.run("mkdir", "-p", str(user.profiles))
+    lingers = Path("/var/lib/systemd/linger", user.user)
+    kept = lingers.parent.exists()
+    lingers.parent.mkdir(parents=True, exist_ok=True)
+    lingers.touch()
+    try:
+        user.swarmmemd("service", "install")
+        told = user.asked("doctor", code=None)
+        assert told == {"schema": 1, "ok": True, "findings": []}
+        lingers.unlink()
+        found = user.asked("doctor", "--no-self-test", code=1)["findings"]
+        assert [one["name"] for one in found] == ["linger"]
+        (user.profiles / "w1/memory").mkdir(parents=True)
+        (user.profiles / "w1/memory/MEMORY.md").touch()
+        found = user.asked("doctor", "--no-self-test", code=1)["findings"]
+        assert [one["name"] for one in found] == ["owner", "linger"]
+    finally:
+        lingers.unlink(missing_ok=True)
+        if not kept:
+            lingers.parent.rmdir()
+
+
 def test_without_a_bus_nothing_is_written_and_the_way_out_is_told(user: UserManager) -> None:
     refused = user.run("env", "XDG_RUNTIME_DIR=/nowhere", SWARMMEMD, "service", "install", code=69)
     assert "enable-linger" in refused.stderr

@@ -96,6 +96,7 @@ def test_the_unit_restarts_only_what_a_restart_can_mend() -> None:
     assert service["RestartSec"] == "5"
     assert service["TimeoutStopSec"] == "30"
     assert service["KillMode"] == "mixed"
+    assert int(service["OOMScoreAdjust"]) > 0, "the user's manager and agents come first"
     assert {"StartLimitIntervalSec", "StartLimitBurst"} <= unit["Unit"].keys()
     # The limit must be within reach: five starts, five seconds apart, are over long before the interval.
     waits = int(service["RestartSec"]) * int(unit["Unit"]["StartLimitBurst"])

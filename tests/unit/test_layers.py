@@ -214,6 +214,22 @@ def test_a_library_has_one_home(library: str, home: str) -> None:
     assert users - {"demo"} == {home} if library == "click" else users == {home}
 
 
+def test_the_daemon_starts_no_other_program_and_never_itself() -> None:
+    """Nothing has to be found on a PATH, and an old version cannot bring itself back to life."""
+    users = {unit(one.by) for one in IMPORTS if unit(one.of) in ("subprocess", "multiprocessing")}
+    assert users == {"cli", "demo", "doctor", "install"}
+    calls = [
+        f"{name}: os.{node.attr}"
+        for name, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "os"
+        and node.attr.startswith(("exec", "spawn", "posix_spawn", "fork", "system"))
+    ]
+    assert calls == []
+
+
 def test_rich_is_imported_only_when_it_is_needed() -> None:
     assert [str(one) for one in IMPORTS if unit(one.of) == "rich" and one.at_top] == []
 
