@@ -70,7 +70,8 @@ def _serve(ctx: click.Context, supervisor: str, allow_root: bool) -> None:
         log.info("opening", root=key, path=str(path))
         denied = refusal(key, path)
         if denied:
-            log.warning("denied", reason=denied)
+            # No warning yet: a root that is only read, or that nothing goes to, troubles nobody.
+            log.info("denied", reason=denied)
     with open_tree(loaded.config, clock, allow_root) as tree:
         if settings.files:
             # Only who holds the lock may write it.

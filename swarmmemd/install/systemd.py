@@ -25,6 +25,8 @@ _REFUSED = {
     228: ("the kernel refuses the system call filter", "swarmmemd service install --no-hardening"),
 }
 """What systemd's own exit codes mean, and the mend."""
+_ASKED_WITHIN = 15.0
+"""Seconds within which systemd has to say how the service stands: `status` waits for it."""
 _LIMIT = 5
 """As `StartLimitBurst=`: so many restarts, and systemd gives up."""
 
@@ -49,7 +51,7 @@ class Systemd:
 
     def look(self) -> Supervised:
         """How it stands now. Raises `NoManagerError` where no user manager answers."""
-        done = self._ctl("show", unit.NAME, f"--property={','.join(_PROPERTIES)}")
+        done = self._ctl("show", unit.NAME, f"--property={','.join(_PROPERTIES)}", patience=_ASKED_WITHIN)
         if done.code != 0:
             raise self._no_bus(done)
         told = dict(line.partition("=")[::2] for line in done.out.splitlines())

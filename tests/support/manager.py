@@ -61,6 +61,16 @@ class UserManager:
         assert code is None or done.returncode == code, f"{command}: {done.stdout}{done.stderr}"
         return done
 
+    def journald(self) -> None:
+        """Starts a real journald, which the services of this manager talk to from then on."""
+        subprocess.run([_SCRIPT, self.user, "journald"], check=True)
+
+    def journal(self) -> list[dict[str, Any]]:
+        """What journald has of the daemon."""
+        asked = [str(_SCRIPT), self.user, "journal", "SYSLOG_IDENTIFIER=swarmmemd", "--output=json"]
+        done = subprocess.run(asked, capture_output=True, text=True, check=True)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
     def swarmmemd(self, *arguments: str, code: int | None = 0) -> "subprocess.CompletedProcess[str]":
         """Runs swarmmemd as the user."""
         return self.run(SWARMMEMD, *arguments, code=code)

@@ -1,5 +1,6 @@
 """`swarmmemd service` against a live systemd user manager, with the command as it is installed."""
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -241,3 +242,12 @@ def test_what_would_be_done_is_shown_and_not_done(user: UserManager) -> None:
     assert user.unit.read_text() == printed
     assert user.asked("service", "uninstall", "--dry-run")["action"] == "removed"
     assert user.unit.exists()
+
+
+def test_a_real_journald_has_each_line_with_its_priority(user: UserManager) -> None:
+    user.journald()
+    user.run("mkdir", "-p", str(user.home / "hermes-workspace/memory"))  # worth a warning
+    user.swarmmemd("service", "install")
+    until(lambda: any('"ready"' in line["MESSAGE"] for line in user.journal()), "the daemon's lines")
+    levels = {json.loads(line["MESSAGE"])["event"]: line["PRIORITY"] for line in user.journal()}
+    assert (levels["notice"], levels["ready"]) == ("4", "6")
