@@ -45,23 +45,27 @@ class Launchd:
 
     def look(self) -> Supervised:
         """How it stands now."""
-        done = self._ctl("print", self._target)
-        if done.code == _NO_SESSION:
-            raise self._no_session()
-        told = (
-            dict(re.findall(r"^\s*([\w ]+?) = (.*?)\s*$", done.out, re.MULTILINE)) if done.code == 0 else {}
-        )
-        pid = _number(told.get("pid")) or 0
+        told = self._print()
+        pid = _pid(told)
         return Supervised(
             manager=self.kind,
-            loaded=done.code == 0,
-            enabled=done.code == 0 and not self._disabled(),
+            loaded=told is not None,
+            enabled=told is not None and not self._disabled(),
             active="active" if pid else "inactive",
             pid=pid,
             restarts=max((_number(told.get("runs")) or 1) - 1, 0) if told else None,
-            last_exit=_number(told.get("last exit code")),
-            path=told.get("path", str(self.path) if self.path.exists() else ""),
+            last_exit=_number(told.get("last exit code")) if told else None,
+            path=(told or {}).get("path", str(self.path) if self.path.exists() else ""),
         )
+
+    def _print(self) -> dict[str, str] | None:
+        """What launchd tells of the agent, by name; None where it is not loaded."""
+        done = self._ctl("print", self._target)
+        if done.code == _NO_SESSION:
+            raise self._no_session()
+        if done.code != 0:
+            return None
+        return dict(re.findall(r"^\s*([\w ]+?) = (.*?)\s*$", done.out, re.MULTILINE))
 
     def clear(self, force: bool) -> None:
         """Nothing wins over the agent's own file."""
@@ -81,17 +85,18 @@ class Launchd:
         done = self._ctl("enable", self._target)
         if done.code == _NO_SESSION:
             raise self._no_session()
-        if self.look().loaded and changed:
+        told = self._print()
+        if told is not None and changed:
             self._unload()
-        if self.look().loaded:
-            if self.look().pid == 0:
-                self._must("kickstart", self._target)
-            return
-        self._bootstrap(patience)
+            told = None
+        if told is None:
+            self._bootstrap(patience)
+        elif _pid(told) == 0:
+            self._must("kickstart", self._target)
 
     def deactivate(self) -> None:
         """Unloads it and waits until it is gone."""
-        if self.look().loaded:
+        if self._print() is not None:
             self._unload()
 
     def forget(self) -> None:
@@ -103,15 +108,15 @@ class Launchd:
 
     def stop(self) -> None:
         """Ends it by SIGTERM: it exits 0, which launchd leaves alone until the next login."""
-        found = self.look()
-        if found.pid == 0:
+        pid = _pid(self._print())
+        if pid == 0:
             return
         self._must("kill", "SIGTERM", self._target)
-        self._wait(lambda: self.look().pid != found.pid, "The daemon does not end")
+        self._wait(lambda: _pid(self._print()) != pid, "The daemon does not end")
 
     def restart(self, patience: float) -> None:
         """Stops and starts it."""
-        if not self.look().loaded:
+        if self._print() is None:
             self.activate(changed=False, patience=patience)
             return
         self._must("kickstart", "-k", self._target)
@@ -126,7 +131,7 @@ class Launchd:
         end, pause = time.monotonic() + patience, 0.1
         while True:
             done = self._ctl("bootstrap", self._domain, str(self.path))
-            if done.code == 0 or self.look().loaded:
+            if done.code == 0 or self._print() is not None:
                 return
             if done.code == _NO_SESSION:
                 raise self._no_session()
@@ -139,7 +144,7 @@ class Launchd:
         done = self._ctl("bootout", self._target)
         if done.code == _NO_SESSION:
             raise self._no_session()
-        self._wait(lambda: not self.look().loaded, "launchd does not unload the agent")
+        self._wait(lambda: self._print() is None, "launchd does not unload the agent")
 
     def _wait(self, condition: Callable[[], bool], otherwise: str) -> None:
         end, pause = time.monotonic() + _UNLOADED_WITHIN, 0.05
@@ -185,6 +190,11 @@ class Launchd:
 
     def _ctl(self, *arguments: str) -> Done:
         return call([tool("launchctl", "Run it in the foreground instead: swarmmemd run"), *arguments])
+
+
+def _pid(told: dict[str, str] | None) -> int:
+    """The running process; 0 for none."""
+    return _number((told or {}).get("pid")) or 0
 
 
 def _number(text: str | None) -> int | None:

@@ -20,7 +20,7 @@ _SCRIPT = Path(__file__).with_name("user-manager")
 _ROOT = Path(__file__).parents[2]
 _REFUSED = 77
 SWARMMEMD = str(Path(sys.prefix) / "bin" / "swarmmemd")
-_QUICK = "[Service]\nRestartSec=100ms\nWatchdogSec=3\n"
+_QUICK = "[Service]\nRestartSec=100ms\nWatchdogSec=5\nNice=0\n"
 
 
 class UserManager:
@@ -91,6 +91,15 @@ class UserManager:
         found = int(self.show("MainPID"))
         assert found > 0
         return found
+
+    def replaced(self, pid: int) -> None:
+        """Waits until the manager has put another daemon in the place of this one, and that is ready."""
+
+        def up() -> bool:
+            told = self.run("systemctl", "--user", "show", "swarmmemd.service", "-pMainPID,SubState").stdout
+            return f"MainPID={pid}\n" not in told and "SubState=running" in told
+
+        until(up, f"another daemon than process {pid}")
 
     def put(self, path: Path, content: str) -> None:
         """Puts a file into the user's home, owned by the user."""

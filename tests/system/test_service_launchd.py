@@ -1,22 +1,32 @@
 """`swarmmemd service` for launchd, driven against a launchctl that models its states and its errors."""
 
+import contextlib
+import io
 import json
 import os
 import plistlib
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import pytest
 
+from swarmmemd.cli.main import run
 from tests.support.daemon import Home, answered, until
 
 _FAKE = Path(__file__).parents[1] / "support" / "launchctl.py"
 _SCRIPT = str(Path(sys.prefix) / "bin" / "swarmmemd")
+
+
+class Said(NamedTuple):
+    """How a command ended, and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 class Mac:
@@ -47,25 +57,26 @@ class Mac:
         lines = (self.folder / "calls").read_text().splitlines()
         return [line.split()[0] for line in lines if not line.startswith("print")]
 
-    def service(self, *words: str, code: int | None = 0, **more: str) -> "subprocess.CompletedProcess[str]":
-        """Runs a command of `swarmmemd service`."""
+    def service(self, *words: str, code: int | None = 0, **more: str) -> "Said":
+        """Runs a command of `swarmmemd service`, here, with the environment that a shell would have."""
         path = f"{self.folder}:{more.pop('PATH', os.environ['PATH'])}"
-        done = subprocess.run(
-            [_SCRIPT, "service", words[0], "--supervisor", "launchd", *words[1:]],
-            env={**self.home.environment(), "PATH": path, "FAKE_LAUNCHD": str(self.folder), **more},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert code is None or done.returncode == code, done.stdout + done.stderr
-        return done
+        environment = {**self.home.environment(), "PATH": path, "FAKE_LAUNCHD": str(self.folder), **more}
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            patch.dict(os.environ, environment, clear=True),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            ended = run(["service", words[0], "--supervisor", "launchd", *words[1:]])
+        said = Said(ended, out.getvalue(), err.getvalue())
+        assert code is None or said.returncode == code, said
+        return said
 
     def end(self) -> None:
         """Kills what launchd has started."""
         pids = self.folder / "pids"
         for pid in [int(line) for line in pids.read_text().split()] if pids.exists() else []:
-            with suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             until(lambda pid=pid: not _lives(pid), "a process to end")  # type: ignore[misc]
 

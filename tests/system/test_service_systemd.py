@@ -26,7 +26,8 @@ def live() -> Iterator[UserManager]:
 
 @pytest.fixture
 def user(live: UserManager) -> Iterator[UserManager]:
-    """The manager with nothing installed."""
+    """The manager with nothing installed, and less patience than usual."""
+    live.quick()
     yield live
     live.clean()
 
@@ -38,7 +39,6 @@ def proc(user: UserManager, key: str) -> str:
 
 
 def test_installed_once_it_is_there_through_crash_hang_and_reboot(user: UserManager) -> None:
-    user.quick()
     user.write("w1", dispatched("m1"))
     assert user.asked("service", "install")["action"] == "installed"
     assert user.show("ActiveState") == "active"
@@ -50,17 +50,17 @@ def test_installed_once_it_is_there_through_crash_hang_and_reboot(user: UserMana
 
     os.kill(first, signal.SIGKILL)
     user.write("w1", answered("m1", "Halfway", "IN_PROGRESS"))
-    until(lambda: user.show("NRestarts") == "1" and user.show("SubState") == "running", "a restart")
+    user.replaced(first)
     user.recorded("w1", "m1", "Halfway")
 
     hung = user.pid()
     os.kill(hung, signal.SIGSTOP)
-    until(lambda: user.show("NRestarts") == "2" and user.show("SubState") == "running", "the watchdog")
-    assert user.pid() != hung
+    user.replaced(hung)
 
     until(lambda: "1 workers" in user.show("StatusText"), "a word about itself")
     told = user.asked("service", "status")
-    assert (told["supervisor"]["active"], told["supervisor"]["restarts"]) == ("active", 2)
+    assert told["supervisor"]["active"] == "active"
+    assert told["supervisor"]["restarts"] >= 2
     assert told["daemon"]["running"]
     assert told["daemon"]["pid"] == told["supervisor"]["pid"] == user.pid()
 
@@ -80,7 +80,6 @@ def test_installed_once_it_is_there_through_crash_hang_and_reboot(user: UserMana
 
 
 def test_a_bad_configuration_is_not_tried_again(user: UserManager) -> None:
-    user.quick()
     user.swarmmemd("service", "install")
     user.put(user.home / ".config/swarmmemd/config.yaml", "stat_dir: /nowhere\n")
     user.run("systemctl", "--user", "restart", "swarmmemd.service", code=1)
@@ -96,7 +95,6 @@ def test_a_bad_configuration_is_not_tried_again(user: UserManager) -> None:
 
 
 def test_what_fails_for_ever_is_given_up_and_start_begins_anew(user: UserManager) -> None:
-    user.quick()
     user.swarmmemd("service", "install")
     user.swarmmemd("service", "stop")
     journal = user.state / "journal.db"
@@ -114,7 +112,6 @@ def test_what_fails_for_ever_is_given_up_and_start_begins_anew(user: UserManager
 
 
 def test_an_install_that_fails_leaves_what_was_there(user: UserManager) -> None:
-    user.quick()
     broken = user.home / "broken"
     user.put(broken / "journal.db", "no database" * 100)
     refused = user.swarmmemd("--state-dir", str(broken), "service", "install", code=1)
