@@ -4,11 +4,16 @@ import contextlib
 import os
 import sys
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from swarmmemd.cli.options import common_options, load_config, state_directory
 from swarmmemd.errors import ConfigError, Exit, SwarmmemdError
+
+if TYPE_CHECKING:
+    from swarmmemd.config import Config
+    from swarmmemd.log import Log
 
 _EPILOG = """\b
 Examples:
@@ -48,7 +53,6 @@ def run_command(ctx: click.Context, supervisor: str, allow_root: bool) -> int:
 def _serve(ctx: click.Context, supervisor: str, allow_root: bool) -> None:
     import time
 
-    from swarmmemd.access import refusal, roots
     from swarmmemd.layout import LOG
     from swarmmemd.log import File, Outlet, Stream, configure
     from swarmmemd.logfile import LogFile
@@ -65,13 +69,7 @@ def _serve(ctx: click.Context, supervisor: str, allow_root: bool) -> None:
     stop = Stop()
     stop.on_signals()
     _prepare_last_words()
-    for key, path in roots(loaded.config).items():
-        # Before it is opened: on macOS that can wait for somebody's consent, without a word.
-        log.info("opening", root=key, path=str(path))
-        denied = refusal(key, path)
-        if denied:
-            # No warning yet: a root that is only read, or that nothing goes to, troubles nobody.
-            log.info("denied", reason=denied)
+    _look_into_roots(loaded.config, log)
     with open_tree(loaded.config, clock, allow_root) as tree:
         if settings.files:
             # Only who holds the lock may write it.
@@ -86,6 +84,18 @@ def _serve(ctx: click.Context, supervisor: str, allow_root: bool) -> None:
         daemon = Daemon(tree, clock, log, stop, reload, pulse(supervisor, sys.stderr))
         daemon.run(ready=partial(notify, "READY=1"))
         log.info("stopped")
+
+
+def _look_into_roots(config: "Config", log: "Log") -> None:
+    """A line before each root is opened: on macOS that can wait for somebody's consent, without a word. What is
+    denied is no warning yet: a root that is only read, or that nothing goes to, troubles nobody."""
+    from swarmmemd.access import refusal, roots
+
+    for key, path in roots(config).items():
+        log.info("opening", root=key, path=str(path))
+        denied = refusal(key, path)
+        if denied:
+            log.info("denied", reason=denied)
 
 
 def _prepare_last_words() -> None:

@@ -270,6 +270,13 @@ def _service(patient: Patient) -> Findings:
             f"{patient.older_unit} wins over the installed unit",
             f"{_INSTALL} --force",
         )
+    if patient.system_unit.exists():
+        yield Finding(
+            "two-scopes",
+            "warning",
+            f"{patient.system_unit} is a service of the system, beside the user's",
+            "One of them has to wait for the lock: keep the user's, and disable that one.",
+        )
     if found.state == "missing":
         if patient.standing.holder is not None:
             yield Finding("not-installed", "note", "The daemon runs, but not as a service", _INSTALL)
@@ -366,7 +373,7 @@ NAMES = (
     *("space", "state-mode", "token-mode", "rejected", "owner", "link", "journal", "clock"),
     *("not-running", "last-exit", "starting", "silent", "figures-old", "trouble", "polled"),
     *("other-roots", "other-user", "other-environment", "version"),
-    *("no-manager", "older-unit", "not-installed", "definition-edited", "definition-foreign"),
+    *("no-manager", "older-unit", "two-scopes", "not-installed", "definition-edited", "definition-foreign"),
     *(
         "definition-outdated",
         "program-broken",

@@ -24,6 +24,8 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
     answer: Answer | None
     older_unit: Path | None = None
     """Where a unit would win over ours."""
+    system_unit: Path = Path("/etc/systemd/system/swarmmemd.service")
+    """Where a service of the whole system would stand beside the user's."""
     kernel: Path = Path("/proc/sys/fs/inotify")
     open_state: bool
     """Others could read the state folder before we looked: any use of it closes it again."""

@@ -72,7 +72,9 @@ class Clinic:
         loaded = load(self.flags, {"HOME": str(self.home.root)}, Account(self.home.root))
         seen = overview(self.manager, self.argv, standing(self.home.state))
         found = admit(loaded, seen, self.home.root, self.manager.shadow, patience)
-        return msgspec.structs.replace(found, kernel=self.kernel)
+        return msgspec.structs.replace(
+            found, kernel=self.kernel, system_unit=self.home.root / "system.service"
+        )
 
     def names(self, patience: float = 20.0) -> list[str]:
         """What is found. Every finding has a name of the list and a mend."""
@@ -198,6 +200,7 @@ PLANTED: dict[str, tuple[str, Callable[[Clinic], Callable[[], object]]]] = {
     "a program that was removed": ("program-broken", _unit_of("{home}/gone/swarmmemd")),
     "a program of another version": ("program-version", _old_program),
     "an older unit that wins": ("older-unit", lambda c: _make(c.manager.shadow)),
+    "a service of the whole system": ("two-scopes", lambda c: _make(c.home.root / "system.service")),
     "a service that is not enabled": ("not-enabled", lambda c: _told(c, enabled=False)),
     "a unit that was not read again": ("reload", lambda c: _told(c, outdated=True)),
     "a user whose services end at logout": ("linger", lambda c: _told(c, stays=False)),
