@@ -126,6 +126,11 @@ class Directory:
         into.sync()
         self.sync()
 
+    def rename(self, name: str, other: str) -> None:
+        """Gives a file another name in the same folder, over what stands there. Not made durable."""
+        seam.call("rename", name)
+        os.rename(name, other, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+
     def unlink(self, name: str) -> None:
         """Removes the name."""
         seam.call("unlink", name)
@@ -168,6 +173,18 @@ def sync(descriptor: int, name: str) -> None:
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
     else:
         os.fsync(descriptor)
+
+
+def shorten(descriptor: int, path: str, limit: int) -> None:
+    """Empties an open file in place where it is the one at `path` and longer than `limit` bytes: somebody else,
+    such as launchd, keeps it open, and a new file would not be seen."""
+    try:
+        found, named = os.fstat(descriptor), os.stat(path)
+    except OSError:
+        return
+    same = (found.st_dev, found.st_ino) == (named.st_dev, named.st_ino)
+    if same and mode.S_ISREG(found.st_mode) and found.st_size > limit:
+        os.ftruncate(descriptor, 0)
 
 
 class Appending:

@@ -76,6 +76,18 @@ class NotRunningError(SwarmmemdError):
     code = Exit.NEEDS_DAEMON
 
 
+class ServiceError(SwarmmemdError):
+    """The service cannot be installed, started or asked; what was there before is in place again."""
+
+    code = Exit.NOTHING
+
+
+class NoManagerError(ServiceError):
+    """There is no service manager that this account can talk to."""
+
+    code = Exit.NEEDS_DAEMON
+
+
 class UsageError(SwarmmemdError):
     """The command was called in a way that means nothing."""
 

@@ -20,7 +20,8 @@ _LIMIT = 1 << 20
 
 class Request(msgspec.Struct, frozen=True):
     """What is asked for: `once` is a full turn for every worker, `archive` the archive of a mission, `backfill` the
-    past of a worker, from `since` (ms) on; with `dry` it is only counted."""
+    past of a worker, from `since` (ms) on (with `dry` it is only counted), `access` which roots the daemon cannot
+    use."""
 
     ask: str
     mission: str | None = None

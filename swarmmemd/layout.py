@@ -22,6 +22,8 @@ LOCK = "lock"
 STATUS = "status.json"
 LAST_EXIT = "last-exit.json"
 INBOX = "inbox"
+LOG = "log"
+TOKEN = "token"
 
 
 class Place(msgspec.Struct, frozen=True):

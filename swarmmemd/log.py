@@ -1,30 +1,66 @@
-"""Log events with fields: readable on a terminal, JSON lines elsewhere. One line when something fails, one when
+"""Log events with fields, to stderr and to a file. One line when something fails, one when
 it is well again, none in between. docs/architecture.md, "Logs".
 """
 
 import logging
+import os
 import sys
 from collections.abc import MutableMapping
-from typing import Any, TextIO
+from contextlib import suppress
+from typing import Any, Protocol, TextIO
 
 import structlog
 
+from swarmmemd.logfile import LogFile
 from swarmmemd.text import harmless
 
 Log = structlog.typing.FilteringBoundLogger
+EventDict = MutableMapping[str, Any]
 
 GRACE = 5.0
 """Seconds that a source may be unreadable before it is worth a line: files are seen half-written every day."""
 
 
-def configure(style: str, level: str, stream: TextIO = sys.stderr) -> Log:
-    """The logger. `style` is auto, json or text; auto is text on a terminal."""
-    readable = style == "text" or (style == "auto" and stream.isatty())
-    renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer(colors=stream.isatty())
-        if readable
-        else structlog.processors.JSONRenderer(ensure_ascii=False)
-    )
+class Outlet(Protocol):
+    """Where lines go."""
+
+    def write(self, event: EventDict) -> None:
+        """Writes one event."""
+
+
+class Stream:
+    """stderr: readable on a terminal, JSON elsewhere, with journald's priorities where journald reads it."""
+
+    def __init__(self, style: str, stream: TextIO = sys.stderr) -> None:
+        """`style` is auto, json or text; auto is text on a terminal."""
+        readable = style == "text" or (style == "auto" and stream.isatty())
+        self._render: structlog.typing.Processor = (
+            structlog.dev.ConsoleRenderer(colors=stream.isatty()) if readable else _as_json
+        )
+        self._stream = stream
+        self._journald = by_journald(stream)
+
+    def write(self, event: EventDict) -> None:
+        """Writes it, and flushes. A reader that has gone away is no reason to stop."""
+        text = str(self._render(None, "", dict(event)))
+        with suppress(OSError, ValueError):
+            self._stream.write(prioritised(text, str(event["level"])) if self._journald else text + "\n")
+            self._stream.flush()
+
+
+class File:
+    """The log in the state folder, always JSON."""
+
+    def __init__(self, file: LogFile) -> None:
+        self._file = file
+
+    def write(self, event: EventDict) -> None:
+        """Writes it."""
+        self._file.write(str(_as_json(None, "", dict(event))))
+
+
+def configure(level: str, outlets: list[Outlet]) -> Log:
+    """The logger; each line goes to every outlet that is in the list at that time."""
     set_level(level)
     structlog.configure(
         processors=[
@@ -33,14 +69,48 @@ def configure(style: str, level: str, stream: TextIO = sys.stderr) -> Log:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             _harmless_values,
-            renderer,
+            lambda _, __, event: ((event,), {}),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
-        logger_factory=structlog.PrintLoggerFactory(stream),
+        logger_factory=lambda *_: _Outlets(outlets),
         cache_logger_on_first_use=True,
     )
     log: Log = structlog.get_logger()
     return log
+
+
+class _Outlets:
+    """What structlog calls with the finished event, under the name of its level."""
+
+    def __init__(self, outlets: list[Outlet]) -> None:
+        self._outlets = outlets
+
+    def write(self, event: EventDict) -> None:
+        for outlet in self._outlets:
+            outlet.write(event)
+
+    debug = info = warning = error = critical = exception = write
+
+
+_PRIORITIES = {"debug": 7, "info": 6, "warning": 4, "error": 3, "critical": 2}
+
+
+def by_journald(stream: TextIO) -> bool:
+    """Whether journald reads what is written to the stream: it names the descriptor that it gave us."""
+    try:
+        found = os.fstat(stream.fileno())
+    except (OSError, ValueError):
+        return False
+    return os.environ.get("JOURNAL_STREAM") == f"{found.st_dev}:{found.st_ino}"
+
+
+def prioritised(text: str, level: str) -> str:
+    """`text` for journald. A priority holds for one line only, so each line has it."""
+    number = _PRIORITIES.get(level, 6)
+    return "".join(f"<{number}>{line}\n" for line in text.splitlines())
+
+
+_as_json = structlog.processors.JSONRenderer(ensure_ascii=False)
 
 
 _threshold = [logging.INFO]

@@ -1,4 +1,4 @@
-"""Word to systemd: ready, stopping. Nothing where nobody listens. docs/operations.md."""
+"""Word to systemd: ready, alive, stopping. Nothing where nobody listens. docs/operations.md, "The watchdog"."""
 
 import os
 import socket
@@ -15,3 +15,9 @@ def notify(*pairs: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def watchdog_interval() -> float | None:
+    """Seconds after which the supervisor ends a process that says nothing; None where it does not."""
+    allowed, pid = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID")
+    return int(allowed) / 1e6 if allowed.isdigit() and pid in (None, str(os.getpid())) else None

@@ -20,6 +20,8 @@ _COMMANDS = {
     "run": "Watch the swarm and keep its memory, in the foreground.",
     "once": "One turn for every worker, then exit.",
     "demo": "Show the daemon at work on a small scripted swarm.",
+    "service": "Install the daemon as a service, start, stop, look.",
+    "doctor": "Say what is wrong, and how to mend it.",
     "status": "Say whether the daemon runs, and how it is.",
     "config": "Print the effective configuration and where each value came from.",
     "tail": "Show events as they are recorded.",

@@ -114,3 +114,11 @@ def default_config_file(ctx: click.Context) -> Path:
     from swarmmemd.config import account, default_file
 
     return default_file(given_flags(ctx), os.environ, account())
+
+
+def home_directory(ctx: click.Context) -> Path:
+    """The home that `~` means: HOME, or the account's where HOME lies inside a profile."""
+    from swarmmemd.config import account
+    from swarmmemd.config.places import find_home
+
+    return find_home(given_flags(ctx), os.environ, account(), os.path.realpath).home

@@ -1,18 +1,27 @@
 """`swarmmemd run`: the daemon in the foreground."""
 
 import contextlib
+import os
+import sys
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from swarmmemd.cli.options import common_options, load_config, state_directory
 from swarmmemd.errors import ConfigError, Exit, SwarmmemdError
 
+if TYPE_CHECKING:
+    from swarmmemd.config import Config
+    from swarmmemd.log import Log
+
 _EPILOG = """\b
 Examples:
   swarmmemd run
   swarmmemd run --profiles-root /srv/hermes/profiles --log-format json
 """
+_CRASHES = 1 << 20
+"""Bytes of the file that launchd collects stderr in, beyond which it is emptied at start."""
 
 
 @click.command("run", epilog=_EPILOG)
@@ -32,36 +41,82 @@ def run_command(ctx: click.Context, supervisor: str, allow_root: bool) -> int:
     go to stderr.
     """
     try:
-        _serve(ctx, allow_root)
+        _serve(ctx, supervisor, allow_root)
     except SwarmmemdError as error:
-        click.echo(f"swarmmemd: {error}\n  {error.mend}".rstrip(), err=True)
+        _complain(error)
         _leave_word(ctx, error)
         # launchd restarts whatever did not exit 0, for ever: it must not restart into what stays wrong.
         return Exit.DONE if supervisor == "launchd" and error.permanent else error.code
     return Exit.DONE
 
 
-def _serve(ctx: click.Context, allow_root: bool) -> None:
+def _serve(ctx: click.Context, supervisor: str, allow_root: bool) -> None:
     import time
 
-    from swarmmemd.log import configure
+    from swarmmemd.layout import LOG
+    from swarmmemd.log import File, Outlet, Stream, configure
+    from swarmmemd.logfile import LogFile
     from swarmmemd.notify import notify
-    from swarmmemd.service import Daemon, Stop
+    from swarmmemd.service import Daemon, Stop, pulse
     from swarmmemd.tree import open_tree
     from swarmmemd.turn import Clock
 
     loaded = load_config(ctx)
-    log = configure(loaded.config.log.format, loaded.config.log.level)
-    for notice in loaded.notices:
-        log.warning("notice", text=notice)
+    settings = loaded.config.log
+    outlets: list[Outlet] = [Stream(settings.format)]
+    log = configure(settings.level, outlets)
     clock = Clock(monotonic=time.monotonic, wall=time.time)
     stop = Stop()
     stop.on_signals()
+    _prepare_last_words()
+    _look_into_roots(loaded.config, log)
     with open_tree(loaded.config, clock, allow_root) as tree:
+        if settings.files:
+            # Only who holds the lock may write it.
+            file = LogFile(loaded.config.state_dir / LOG, settings.files, settings.max_mb << 20)
+            outlets.append(File(file))
+            if supervisor == "launchd":
+                del outlets[0]  # the file behind stderr would grow without end
+        for notice in loaded.notices:
+            log.warning("notice", text=notice)
         tree.forget_last_exit()
-        daemon = Daemon(tree, clock, log, stop, lambda: load_config(ctx).config)
+        reload = lambda: load_config(ctx).config  # noqa: E731
+        daemon = Daemon(tree, clock, log, stop, reload, pulse(supervisor, sys.stderr))
         daemon.run(ready=partial(notify, "READY=1"))
-    log.info("stopped")
+        log.info("stopped")
+
+
+def _look_into_roots(config: "Config", log: "Log") -> None:
+    """A line before each root is opened: on macOS that can wait for somebody's consent, without a word. What is
+    denied is no warning yet: a root that is only read, or that nothing goes to, troubles nobody."""
+    from swarmmemd.access import refusal, roots
+
+    for key, path in roots(config).items():
+        log.info("opening", root=key, path=str(path))
+        denied = refusal(key, path)
+        if denied:
+            log.info("denied", reason=denied)
+
+
+def _prepare_last_words() -> None:
+    """The stack on stderr when a watchdog or a bug kills the process; the file behind it, where launchd keeps
+    one, begins anew when it has grown."""
+    import faulthandler
+
+    from swarmmemd.durable import shorten
+
+    named = os.environ.get("SWARMMEMD_CRASH_LOG")
+    if named:
+        shorten(sys.stderr.fileno(), named, _CRASHES)
+    with contextlib.suppress(OSError, ValueError):
+        faulthandler.enable()
+
+
+def _complain(error: SwarmmemdError) -> None:
+    from swarmmemd.log import by_journald, prioritised
+
+    text = f"swarmmemd: {error}\n  {error.mend}".rstrip()
+    click.echo(prioritised(text, "error") if by_journald(sys.stderr) else f"{text}\n", err=True, nl=False)
 
 
 def _leave_word(ctx: click.Context, error: SwarmmemdError) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.spelling import spelled, uptime
 from swarmmemd.errors import Exit
 
 _EPILOG = """\b
@@ -16,10 +17,6 @@ Examples:
   swarmmemd status
   swarmmemd status --json | jq .backlog
 """
-
-
-_OLD = 90.0
-"""Seconds. The daemon writes its figures at least every 30."""
 
 
 @click.command("status", epilog=_EPILOG)
@@ -31,72 +28,92 @@ def status_command(ctx: click.Context, as_json: bool) -> int:
 
     Running means: it holds the lock. The figures are its own, at most a few seconds old.
     """
-    from swarmmemd.instance import is_running
+    from swarmmemd.cli.service import brief
     from swarmmemd.model import parse_iso
+    from swarmmemd.standing import standing
 
     config = load_config(ctx).config
-    holder = is_running(config.state_dir)
-    figures = _figures(config.state_dir)
-    waiting, unplaced = _backlog(config.state_dir)
-    running = holder is not None and figures.get("pid") == holder.pid and bool(figures.get("running"))
+    found = standing(config.state_dir)
+    figures = found.figures or {"schema": 1}
+    waiting, unplaced, last = _journal(config.state_dir)
     age = max(time.time() - (parse_iso(figures.get("written")) or 0) / 1000, 0.0)
+    since = found.holder.since if found.holder else ""
     content = {
         **figures,
-        "running": running,
+        "running": found.running,
+        "uptime_s": uptime(since),
         "age_s": round(age, 1),
         "backlog": waiting,
         "unplaced": unplaced,
+        "last_event": last,
+        "last_exit": found.last_exit.reason if found.last_exit and not found.holder else None,
+        "service": brief(ctx, found),
     }
     if as_json:
         click.echo(json.dumps(content, indent=2, ensure_ascii=False))
     else:
-        _tell(content, holder is not None)
-    return Exit.DONE if running else Exit.NOT_RUNNING
+        _tell(content, found.holder is not None)
+    return Exit.DONE if found.running else Exit.NOT_RUNNING
 
 
-def _figures(state_dir: Path) -> dict[str, Any]:
-    """What the daemon wrote last; nothing where that is missing or torn."""
-    from swarmmemd.layout import STATUS
-
-    try:
-        found = json.loads((state_dir / STATUS).read_bytes())
-    except (OSError, ValueError):
-        return {"schema": 1}
-    return found if isinstance(found, dict) else {"schema": 1}
-
-
-def _backlog(state_dir: Path) -> tuple[int, int]:
+def _journal(state_dir: Path) -> tuple[int, int, dict[str, Any] | None]:
+    """Events not in their files yet, those that have no place, and the newest event: what is proven to work."""
     from swarmmemd.errors import SwarmmemdError
-    from swarmmemd.journal import Follower
+    from swarmmemd.journal import Filter, Follower
     from swarmmemd.layout import JOURNAL
+    from swarmmemd.model import iso
 
     try:
         follower = Follower(state_dir / JOURNAL)
     except SwarmmemdError:
-        return 0, 0
+        return 0, 0, None
     try:
-        return follower.backlog()
+        newest = follower.newest(Filter(), 1)
+        waiting, unplaced = follower.backlog()
+    except SwarmmemdError:
+        return 0, 0, None
     finally:
         follower.close()
+    if not newest:
+        return waiting, unplaced, None
+    event = newest[0].event
+    told = {"seq": newest[0].seq, "at": iso(event.at), "worker": event.worker, "type": event.type.value}
+    return waiting, unplaced, told
 
 
 def _tell(content: dict[str, Any], held: bool) -> None:
+    from swarmmemd.standing import OLD
+
     if not content["running"]:
         click.echo("swarmmemd is starting" if held else "swarmmemd is not running. Start it: swarmmemd run")
     else:
-        click.echo(f"swarmmemd {content['version']} runs since {content['since']}, process {content['pid']}")
+        runs = f"runs since {content['since']}, process {content['pid']}, for {spelled(content['uptime_s'])}"
+        click.echo(f"swarmmemd {content['version']} {runs}")
         watching = content["watching"]
         click.echo(
             f"watching  {_watched(watching)}" + (f" ({watching['reason']})" if watching["reason"] else "")
         )
-    if content["running"] and content["age_s"] > _OLD:
-        click.echo(f"figures   are {content['age_s']:.0f} s old: is the state directory full?")
+    if content["service"]:
+        click.echo(f"service   {content['service']}")
+    if content["last_exit"]:
+        click.echo(f"ended     {content['last_exit']}")
+    if content["running"] and content["age_s"] > OLD:
+        click.echo(f"figures   are {content['age_s']:.0f} s old: it hangs, or the state directory is full")
+    lag = content.get("lag_s") or 0.0
     click.echo(
-        f"backlog   {content['backlog']} events not in their files yet" + _unplaced(content["unplaced"])
+        f"backlog   {content['backlog']} events not in their files yet"
+        + _unplaced(content["unplaced"])
+        + (f", {lag:.1f} s behind" if content["running"] and lag >= 1.0 else "")
     )
+    last = content["last_event"]
+    told = f"{last['at']} {last['type']} of {last['worker']}, seq {last['seq']}" if last else "none"
+    click.echo(f"proven    last event recorded: {told}")
     _tell_workers(content.get("workers", []))
     for trouble in content.get("troubles", []) if content["running"] else []:
-        click.echo(f"trouble   {trouble['what']}: {trouble['reason']}, for {trouble['for_s']:.0f} s")
+        since = f"since {trouble['since'][:19]}Z, " if "since" in trouble else ""
+        click.echo(
+            f"trouble   {trouble['what']}: {trouble['reason']}, {since}for {spelled(trouble['for_s'])}"
+        )
 
 
 def _watched(watching: dict[str, Any]) -> str:

@@ -78,8 +78,9 @@ def _flags(flags: Mapping[str, object]) -> _Told:
     return told
 
 
-_NO_KEYS = frozenset({f"{PREFIX}CI"})
-"""Variables of ours that configure nothing: this one tells the tests that a missing component is a failure."""
+_NO_KEYS = frozenset({f"{PREFIX}CI", f"{PREFIX}CRASH_LOG"})
+"""Variables of ours that configure nothing: the one tells the tests that a missing component is a failure, the
+other the daemon which file launchd collects its last words in."""
 
 
 def _environment(environ: Mapping[str, str]) -> _Told:

@@ -44,10 +44,12 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Log(msgspec.Struct, frozen=True, kw_only=True):
-    """Form and level of the log."""
+    """Form and level of the log, and how much of it is kept in the state folder."""
 
     format: Literal["auto", "json", "text"] = "auto"
     level: Literal["debug", "info", "warning", "error"] = "info"
+    files: int = 5
+    max_mb: int = 5
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):

@@ -121,10 +121,10 @@ def _bool(key: Key, value: object) -> bool:
 
 
 def _whole(key: Key, value: object) -> int:
-    mend = f"write a whole number from 0 to {key.most}"
+    mend = f"write a whole number from {key.least} to {key.most}"
     if isinstance(value, bool) or not isinstance(value, int):
         raise BadError(f"is {_kind(value)}, not a whole number", mend)
-    if not 0 <= value <= key.most:
+    if not key.least <= value <= key.most:
         raise BadError("is out of range", mend)
     return value
 

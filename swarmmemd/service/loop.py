@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from swarmmemd import inbox
+from swarmmemd.access import refused
 from swarmmemd.backfill import backfill
 from swarmmemd.config import Config
 from swarmmemd.errors import StorageError, SwarmmemdError
@@ -10,6 +11,7 @@ from swarmmemd.log import Log, set_level
 from swarmmemd.model import WorkerId, mission_id, worker_id
 from swarmmemd.service.health import judge
 from swarmmemd.service.members import Members
+from swarmmemd.service.pulse import Silence
 from swarmmemd.service.report import write_status
 from swarmmemd.service.running import Running
 from swarmmemd.service.stop import Stop
@@ -31,12 +33,21 @@ _STATUS_EVERY = 30.0
 class Daemon:
     """One run over an opened tree. `reload` gives the configuration as it is now."""
 
-    def __init__(self, tree: Tree, clock: Clock, log: Log, stop: Stop, reload: Callable[[], Config]) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        clock: Clock,
+        log: Log,
+        stop: Stop,
+        reload: Callable[[], Config],
+        pulse: Silence | None = None,
+    ) -> None:
         self._running = Running(tree, clock, log, stop.wake)
         self._members = Members(self._running)
         self._sweeps = Sweeps(self._running, self._members)
         self._stop = stop
         self._reload = reload
+        self._pulse = pulse or Silence()
         self._to_apply: dict[WorkerId, None] = {}
         self._tick = 0.0
         self._flush_at = _NEVER
@@ -124,6 +135,7 @@ class Daemon:
         """Looks at these workers, then applies for some of those that were looked at. Looking comes first: a
         state that is overwritten before it is recorded is gone, what is recorded can wait."""
         running, began = self._running, self._running.now()
+        self._pulse.beat(began)
         report = running.turns.look(workers) if workers else Report()
         self._to_apply.update(dict.fromkeys(workers))
         some = list(self._to_apply)[:_APPLIED]
@@ -196,6 +208,8 @@ class Daemon:
         mission = mission_id(request.mission) if request is not None else None
         if request is not None and request.ask == "once":
             return self._once()
+        if request is not None and request.ask == "access":
+            return inbox.Answer(0, 0, refused(self._running.config))
         if request is not None and request.ask == "archive" and mission is not None:
             return inbox.Answer(0, 0, changed=self._running.tree.archive(mission))
         if request is not None and request.ask == "backfill":
@@ -208,10 +222,14 @@ class Daemon:
         if worker is None or worker not in self._running.turns.workers:
             return None
         try:
-            found = backfill(self._running.tree, worker, request.since, request.dry)
+            found = backfill(self._running.tree, worker, request.since, request.dry, self._goes_on)
         except (OSError, StorageError) as error:
             return inbox.Answer(1, 0, (str(error),))
         return inbox.Answer(1, len(found))
+
+    def _goes_on(self, row: int) -> None:
+        """A long chat is read: that is progress, which the watchdog must hear of."""
+        self._pulse.beat(self._running.now())
 
     def _once(self) -> inbox.Answer:
         """A full turn for every worker."""

@@ -1,6 +1,7 @@
 """`status.json`, where `swarmmemd status` finds the figures; liveness is the lock. docs/commands.md, "status"."""
 
 import os
+import sys
 from typing import Any
 
 import msgspec
@@ -9,10 +10,12 @@ import swarmmemd
 from swarmmemd import durable, layout
 from swarmmemd.fold import status as status_of
 from swarmmemd.model import iso
+from swarmmemd.notify import notify
 from swarmmemd.service.figures import Figures
 from swarmmemd.service.running import Running
 from swarmmemd.sources.chat import ChatSource
 from swarmmemd.sources.file import FileSource
+from swarmmemd.text import one_row
 from swarmmemd.turn import Tracked
 
 SCHEMA = 1
@@ -22,9 +25,13 @@ def write_status(running: Running, final: bool) -> None:
     """Replaces `status.json`. A disk that refuses it is no reason to stop."""
     tree, figures, plan = running.tree, running.figures, running.plan
     health = plan.check()
+    troubles = running.troubles.all(running.now())
+    overdue = running.schedule.next()
     content = {
         "schema": SCHEMA,
         "pid": os.getpid(),
+        "uid": os.getuid(),
+        "prefix": sys.prefix,
         "version": swarmmemd.__version__,
         "running": not final,
         "since": iso(int(figures.started * 1000)),
@@ -39,7 +46,8 @@ def write_status(running: Running, final: bool) -> None:
             _worker(one, figures, running.clock.wall()) for _, one in sorted(tree.turns.workers.items())
         ],
         "redacted": dict(sorted(tree.shared.counts.items())),
-        "troubles": running.troubles.all(running.now()),
+        "troubles": [{**one, "since": _ago(running, one["for_s"])} for one in troubles],
+        "lag_s": round(max(running.now() - overdue, 0.0), 3) if overdue is not None else 0.0,
         "watching": {**msgspec.to_builtins(health), "losses": plan.losses, "last_loss": plan.last_loss},
         "turns": {
             "count": figures.turns,
@@ -50,6 +58,7 @@ def write_status(running: Running, final: bool) -> None:
             "skipped_ids": figures.skipped,
         },
     }
+    notify("STOPPING=1" if final else f"STATUS={_in_a_line(content)}")
     try:
         durable.replace(tree.state, layout.STATUS, msgspec.json.encode(content), permissions=0o600)
     except OSError:
@@ -96,6 +105,21 @@ def _transcripts(one: Tracked) -> list[dict[str, Any]]:
         }
         for path in sorted(one.transcripts.present | troubles.keys())
     ]
+
+
+def _ago(running: Running, seconds: float) -> str:
+    return iso(int((running.clock.wall() - seconds) * 1000))
+
+
+def _in_a_line(content: dict[str, Any]) -> str:
+    """For `systemctl status`: how many workers, and what is degraded and since when."""
+    troubles = content["troubles"]
+    told = f"watching {len(content['workers'])} workers, {content['turns']['events']} events since the start"
+    if troubles:
+        first = min(troubles, key=lambda one: str(one["since"]))
+        more = f" and {len(troubles) - 1} more" if len(troubles) > 1 else ""
+        told += f"; degraded since {first['since'][:19]}Z: {first['what']}: {first['reason']}{more}"
+    return one_row(told, 200)
 
 
 def _worker(one: Tracked, figures: Figures, now: float) -> dict[str, Any]:

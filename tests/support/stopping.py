@@ -31,6 +31,17 @@ def stop_at(point: str, passes: int) -> Hook:
     return hook
 
 
+def hang_at(point: str) -> Hook:
+    """A hook that never comes back from the point."""
+
+    def hook(call: str, name: str) -> int | None:
+        while fnmatchcase(f"{call}:{name}", point):
+            signal.pause()
+        return None
+
+    return hook
+
+
 def without_inotify() -> None:
     """There are no watches to be had, as where too many programs watch already."""
     from watchdog.observers import Observer
@@ -58,12 +69,15 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--at", default="")
     parser.add_argument("--passes", type=int, default=1)
+    parser.add_argument("--hang", default="")
     parser.add_argument("--no-inotify", action="store_true")
     parser.add_argument("--deny", default="")
     parser.add_argument("command", nargs="+")
     given = parser.parse_args(arguments)
     if given.at:
         seam.call = stop_at(given.at, given.passes)
+    if given.hang:
+        seam.call = hang_at(given.hang)
     if given.no_inotify:
         without_inotify()
     if given.deny:

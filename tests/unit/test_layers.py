@@ -28,11 +28,12 @@ LAYERS: list[set[str]] = [
         "durable",
         "exchange",
         "log",
+        "logfile",
         "schedule",
     },
-    {"sources", "journal", "memory", "watch", "instance", "inbox", "notify"},
-    {"turn", "tree", "recall", "backfill"},
-    {"watchplan", "service", "demo"},
+    {"sources", "journal", "memory", "watch", "instance", "inbox", "notify", "standing", "access"},
+    {"turn", "tree", "recall", "backfill", "install"},
+    {"watchplan", "service", "doctor", "demo"},
     {"cli", "__main__"},
 ]
 """The modules and packages right below `swarmmemd`, lowest layer first. One that is not here is refused."""
@@ -42,6 +43,7 @@ PURE = {
     *("checkpoint", "derive", "fold", "foreign", "handoff", "record", "redact", "remember", "render"),
     *("memory.appends", "sources.document", "sources.ledger", "sources.portion", "sources.roster"),
     *("sources.rows", "sources.runtime", "sources.terminal"),
+    *("install.mark", "install.unit", "install.agent"),
 }
 OUTSIDE = {
     *("os", "io", "time", "sqlite3", "logging", "pathlib", "random", "threading", "secrets", "subprocess"),
@@ -216,6 +218,22 @@ def test_pure_modules_ask_no_clock_and_open_nothing(module: str) -> None:
 def test_a_library_has_one_home(library: str, homes: set[str]) -> None:
     users = {one.by for one in IMPORTS if unit(one.of) == library}
     assert {by if by in homes else unit(by) for by in users} == homes
+
+
+def test_the_daemon_starts_no_other_program_and_never_itself() -> None:
+    """Nothing has to be found on a PATH, and an old version cannot bring itself back to life."""
+    users = {unit(one.by) for one in IMPORTS if unit(one.of) in ("subprocess", "multiprocessing")}
+    assert users == {"cli", "demo", "doctor", "install"}
+    calls = [
+        f"{name}: os.{node.attr}"
+        for name, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "os"
+        and node.attr.startswith(("exec", "spawn", "posix_spawn", "fork", "system"))
+    ]
+    assert calls == []
 
 
 def test_rich_is_imported_only_when_it_is_needed() -> None:

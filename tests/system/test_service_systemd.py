@@ -1,0 +1,250 @@
+"""`swarmmemd service` against a live systemd user manager, with the command as it is installed."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from swarmmemd.install import unit
+from tests.support.daemon import answered, dispatched, until
+from tests.support.manager import SWARMMEMD, UserManager
+
+
+@pytest.fixture(scope="module")
+def live() -> Iterator[UserManager]:
+    """One manager for all tests here."""
+    manager = UserManager()
+    try:
+        manager.up()
+        yield manager
+    finally:
+        manager.down()
+
+
+@pytest.fixture
+def user(live: UserManager) -> Iterator[UserManager]:
+    """The manager with nothing installed, and less patience than usual."""
+    live.quick()
+    yield live
+    live.clean()
+
+
+def proc(user: UserManager, key: str) -> str:
+    """A line of the daemon's /proc/PID/status."""
+    lines = Path(f"/proc/{user.pid()}/status").read_text().splitlines()
+    return next(line.split()[1] for line in lines if line.startswith(f"{key}:"))
+
+
+def test_installed_once_it_is_there_through_crash_hang_and_reboot(user: UserManager) -> None:
+    user.write("w1", dispatched("m1"))
+    assert user.asked("service", "install")["action"] == "installed"
+    assert user.show("ActiveState") == "active"
+    user.recorded("w1", "m1", "Paint the fence")
+    first = user.pid()
+
+    assert user.asked("service", "install")["action"] == "unchanged"
+    assert user.pid() == first
+
+    os.kill(first, signal.SIGKILL)
+    user.write("w1", answered("m1", "Halfway", "IN_PROGRESS"))
+    user.replaced(first)
+    user.recorded("w1", "m1", "Halfway")
+
+    hung = user.pid()
+    os.kill(hung, signal.SIGSTOP)
+    user.replaced(hung)
+
+    until(lambda: "1 workers" in user.show("StatusText"), "a word about itself")
+    told = user.asked("service", "status")
+    assert told["supervisor"]["active"] == "active"
+    assert told["supervisor"]["restarts"] >= 2
+    assert told["daemon"]["running"]
+    assert told["daemon"]["pid"] == told["supervisor"]["pid"] == user.pid()
+
+    user.stop()
+    user.up()
+    until(lambda: user.show("SubState") == "running", "a start by itself after the reboot")
+    user.write("w1", answered("m1", "Finished"))
+    user.recorded("w1", "m1", "Finished")
+
+    assert user.asked("service", "uninstall")["action"] == "removed"
+    assert user.show("LoadState") == "not-found"
+    assert user.asked("service", "uninstall")["action"] == "not installed"
+    types = [one["type"] for one in user.lines("w1", "m1")]
+    assert types == ["mission-start", "dispatch", "checkpoint", "checkpoint", "complete"]
+    assert not list(user.home.rglob("*.wants/swarmmemd*"))
+    assert user.swarmmemd("service", "status", code=3).stdout
+
+
+def test_a_bad_configuration_is_not_tried_again(user: UserManager) -> None:
+    user.swarmmemd("service", "install")
+    user.put(user.home / ".config/swarmmemd/config.yaml", "stat_dir: /nowhere\n")
+    user.run("systemctl", "--user", "restart", "swarmmemd.service", code=1)
+    until(lambda: user.show("ActiveState") == "failed", "the end")
+    assert (user.show("NRestarts"), user.show("ExecMainStatus")) == ("0", "78")
+    (user.home / ".config/swarmmemd/config.yaml").unlink()
+    user.swarmmemd("service", "start")
+    assert user.show("ActiveState") == "active"
+    user.swarmmemd("service", "stop")
+    assert (user.show("ActiveState"), user.show("Result")) == ("inactive", "success")
+    user.swarmmemd("service", "restart")
+    assert user.show("ActiveState") == "active"
+
+
+def test_what_fails_for_ever_is_given_up_and_start_begins_anew(user: UserManager) -> None:
+    user.swarmmemd("service", "install")
+    user.swarmmemd("service", "stop")
+    journal = user.state / "journal.db"
+    kept = journal.read_bytes()
+    for path in user.state.glob("journal.db*"):
+        path.unlink()
+    user.put(journal, "no database" * 100)
+    refused = user.swarmmemd("service", "start", code=1)
+    assert "journal" in refused.stderr
+    until(lambda: user.show("ActiveState") == "failed", "systemd to give up")
+    assert user.asked("service", "status", code=3)["supervisor"]["gave_up"]
+    journal.write_bytes(kept)
+    user.swarmmemd("service", "start")
+    assert user.show("ActiveState") == "active"
+
+
+def test_an_install_that_fails_leaves_what_was_there(user: UserManager) -> None:
+    broken = user.home / "broken"
+    user.put(broken / "journal.db", "no database" * 100)
+    refused = user.swarmmemd("--state-dir", str(broken), "service", "install", code=1)
+    assert "The daemon cannot run" in refused.stderr
+    assert "journal.db" in refused.stderr
+    assert not user.unit.exists()
+    assert user.show("LoadState") == "not-found"
+
+    user.swarmmemd("service", "install")
+    good, pid = user.unit.read_text(), user.pid()
+    refused = user.swarmmemd("--state-dir", str(broken), "service", "install", code=1)
+    assert "in place again" in refused.stderr
+    assert user.unit.read_text() == good
+    assert user.show("ActiveState") == "active"
+    assert user.pid() != pid
+
+
+def test_an_install_beside_a_daemon_names_it(user: UserManager) -> None:
+    user.run("mkdir", "-p", str(user.profiles))
+    user.run("bash", "-c", f"{SWARMMEMD} run >{user.home}/log 2>&1 & echo $! >{user.home}/pid")
+    try:
+        until(lambda: user.swarmmemd("status", code=None).returncode == 0, "the other daemon")
+        refused = user.swarmmemd("service", "install", code=1)
+        assert f"process {(user.home / 'pid').read_text().strip()}" in refused.stderr
+        assert not user.unit.exists()
+    finally:
+        user.run("bash", "-c", f"kill $(cat {user.home}/pid)")
+    until(lambda: user.swarmmemd("status", code=None).returncode == 3, "its end")
+
+
+def test_a_unit_edited_by_hand_is_kept(user: UserManager) -> None:
+    user.swarmmemd("service", "install")
+    edited = user.unit.read_text().replace("Nice=5", "Nice=7")
+    user.put(user.unit, edited)
+    refused = user.swarmmemd("service", "install", code=1)
+    assert "-Nice=7" in refused.stderr
+    assert "+Nice=5" in refused.stderr
+    assert user.unit.read_text() == edited
+    assert user.asked("service", "install", "--force")["action"] == "updated"
+    assert "Nice=5" in user.unit.read_text()
+
+
+def test_an_older_unit_that_would_win_is_set_aside_by_force_only(user: UserManager) -> None:
+    older = user.home / ".config/systemd/user/swarmmemd.service"
+    user.put(older, "[Service]\nExecStart=/bin/false\n")
+    assert str(older) in user.swarmmemd("service", "install", code=1).stderr
+    assert older.exists()
+    assert not user.unit.exists()
+    user.swarmmemd("service", "install", "--force")
+    assert user.show("FragmentPath") == str(user.unit)
+    assert older.with_name("swarmmemd.service.saved").exists()
+
+
+def test_the_sandbox_is_in_force_and_can_be_left_out(user: UserManager) -> None:
+    user.swarmmemd("service", "install")
+    assert (proc(user, "Seccomp"), proc(user, "NoNewPrivs")) == ("2", "1")
+    assert Path(f"/proc/{user.pid()}/oom_score_adj").read_text().strip() == "200"
+    assert user.asked("service", "install", "--no-hardening")["action"] == "updated"
+    assert (proc(user, "Seccomp"), proc(user, "NoNewPrivs")) == ("0", "0")
+
+
+def test_with_the_drop_in_only_the_written_folders_can_be_written(user: UserManager) -> None:
+    inside, outside = user.profiles / "inside", user.home / "outside"
+    user.write("w1", dispatched("m1"))
+    attempts = "RestartSec=100ms\n" + "".join(
+        f"ExecStartPre=-/usr/bin/touch {path}\n" for path in (inside, outside)
+    )
+    user.put(user.drop_ins / "namespaces.conf", unit.NAMESPACES)
+    user.quick(attempts)
+    user.run("mkdir", "-p", str(user.home / ".openclaw/workspace/memory"), str(user.state))
+    user.swarmmemd("service", "install")
+    assert inside.exists()
+    assert not outside.exists()
+    user.recorded("w1", "m1", "Paint the fence")
+
+
+def test_a_daemon_that_the_manager_does_not_know_is_no_secret(user: UserManager) -> None:
+    user.swarmmemd("service", "install")
+    pid = user.pid()
+    user.unit.unlink()
+    user.run("systemctl", "--user", "daemon-reload")
+    told = user.asked("service", "status")
+    assert told["definition"]["state"] == "missing"
+    assert (told["daemon"]["running"], told["daemon"]["pid"]) == (True, pid)
+    assert user.asked("service", "install")["action"] == "installed"
+
+
+def test_doctor_finds_nothing_on_a_healthy_installation(user: UserManager) -> None:
+    user.run("mkdir", "-p", str(user.profiles))
+    lingers = Path("/var/lib/systemd/linger", user.user)
+    kept = lingers.parent.exists()
+    lingers.parent.mkdir(parents=True, exist_ok=True)
+    lingers.touch()
+    try:
+        user.swarmmemd("service", "install")
+        told = user.asked("doctor", code=None)
+        assert told == {"schema": 1, "ok": True, "findings": []}
+        lingers.unlink()
+        found = user.asked("doctor", "--no-self-test", code=1)["findings"]
+        assert [one["name"] for one in found] == ["linger"]
+        (user.profiles / "w1/memory").mkdir(parents=True)
+        (user.profiles / "w1/memory/MEMORY.md").touch()
+        found = user.asked("doctor", "--no-self-test", code=1)["findings"]
+        assert [one["name"] for one in found] == ["owner", "linger"]
+    finally:
+        lingers.unlink(missing_ok=True)
+        if not kept:
+            lingers.parent.rmdir()
+
+
+def test_without_a_bus_nothing_is_written_and_the_way_out_is_told(user: UserManager) -> None:
+    refused = user.run("env", "XDG_RUNTIME_DIR=/nowhere", SWARMMEMD, "service", "install", code=69)
+    assert "enable-linger" in refused.stderr
+    assert not user.unit.exists()
+
+
+def test_what_would_be_done_is_shown_and_not_done(user: UserManager) -> None:
+    shown = user.asked("service", "install", "--dry-run")
+    assert (shown["action"], shown["dry_run"]) == ("installed", True)
+    assert shown["argv"][0] == SWARMMEMD
+    printed = user.swarmmemd("service", "install", "--print").stdout
+    assert f"ExecStart={SWARMMEMD} run" in printed
+    assert not user.unit.exists()
+    user.swarmmemd("service", "install")
+    assert user.unit.read_text() == printed
+    assert user.asked("service", "uninstall", "--dry-run")["action"] == "removed"
+    assert user.unit.exists()
+
+
+def test_a_real_journald_has_each_line_with_its_priority(user: UserManager) -> None:
+    user.journald()
+    user.run("mkdir", "-p", str(user.home / "hermes-workspace/memory"))  # worth a warning
+    user.swarmmemd("service", "install")
+    until(lambda: any('"ready"' in line["MESSAGE"] for line in user.journal()), "the daemon's lines")
+    levels = {json.loads(line["MESSAGE"])["event"]: line["PRIORITY"] for line in user.journal()}
+    assert (levels["notice"], levels["ready"]) == ("4", "6")
