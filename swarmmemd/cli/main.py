@@ -24,6 +24,7 @@ _COMMANDS = {
     "config": "Print the effective configuration and where each value came from.",
     "tail": "Show events as they are recorded.",
     "show": "Print a worker's memory.",
+    "search": "Search the memory files.",
     "handoff": "Show a worker's handoffs, and every version there was.",
     "archive": "Archive a completed mission by hand.",
 }
