@@ -83,6 +83,16 @@ def read_handoff(text: str, worker: WorkerId) -> Handoff:
     return _with_heading(text, lines, heading[1], worker)
 
 
+def named_mission(lines: list[str]) -> MissionId | None:
+    """The mission that a handoff names in its heading or below it; None where it names none."""
+    first = next((line for line in lines[:_SCANNED] if line.strip()), "")
+    heading = _HEADING.fullmatch(first.removeprefix("\ufeff").strip())
+    if heading is None:
+        return None
+    names = [part for part in _PARTS.split(heading[1].strip()) if part]
+    return mission_id(names[1] if len(names) > 1 else _fields(lines).get("Mission"))
+
+
 def _with_heading(text: str, lines: list[str], rest: str, worker: WorkerId) -> Handoff:
     names = [part for part in _PARTS.split(rest.strip()) if part]
     fields = _fields(lines)

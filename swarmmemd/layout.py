@@ -20,6 +20,7 @@ LOCK = "lock"
 STATUS = "status.json"
 LAST_EXIT = "last-exit.json"
 INBOX = "inbox"
+SEARCH = "search.db"
 
 
 class Place(msgspec.Struct, frozen=True):

@@ -46,6 +46,7 @@ def _serve(ctx: click.Context, allow_root: bool) -> None:
 
     from swarmmemd.log import configure
     from swarmmemd.notify import notify
+    from swarmmemd.recall.keeper import Keeper
     from swarmmemd.service import Daemon, Stop
     from swarmmemd.tree import open_tree
     from swarmmemd.turn import Clock
@@ -60,7 +61,8 @@ def _serve(ctx: click.Context, allow_root: bool) -> None:
     with open_tree(loaded.config, clock, allow_root) as tree:
         tree.forget_last_exit()
         daemon = Daemon(tree, clock, log, stop, lambda: load_config(ctx).config)
-        daemon.run(ready=partial(notify, "READY=1"))
+        with Keeper(loaded.config):
+            daemon.run(ready=partial(notify, "READY=1"))
     log.info("stopped")
 
 

@@ -9,7 +9,8 @@ from swarmmemd.cli.options import common_options, load_config
 from swarmmemd.errors import Exit
 
 if TYPE_CHECKING:
-    from swarmmemd.recall.search import Hit, Results
+    from swarmmemd.config import Config
+    from swarmmemd.recall.search import Hit, Results, SearchQuery
 
 _EPILOG = """\b
 Examples:
@@ -58,7 +59,7 @@ def search_command(
     """Search the memory files as they are now, whether or not the daemon runs. The words are taken literally; a
     line that holds one of them is a hit. Exits 1 if there is none."""
     from swarmmemd.model import parse_iso
-    from swarmmemd.recall.search import SearchQuery, scan
+    from swarmmemd.recall.search import SearchQuery
 
     at = parse_iso(since)
     if since is not None and at is None:
@@ -75,13 +76,25 @@ def search_command(
         limit=limit,
         context=context,
     )
-    found = scan(load_config(ctx).config, wanted)
+    found = _search(load_config(ctx).config, wanted)
     if as_json:
         click.echo(_as_json(wanted.text, found))
     else:
         _tell(found)
     _complain(found, wanted.text)
     return Exit.DONE if found.hits else Exit.NOTHING
+
+
+def _search(config: "Config", query: "SearchQuery") -> "Results":
+    """With the index where there is one; SQLite is imported only then."""
+    from swarmmemd.layout import SEARCH
+    from swarmmemd.recall.search import scan
+
+    if not (config.state_dir / SEARCH).exists():
+        return scan(config, query)
+    from swarmmemd.recall.index import search
+
+    return search(config, query)
 
 
 def _as_json(text: str, found: "Results") -> str:

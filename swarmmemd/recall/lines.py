@@ -5,23 +5,23 @@ A line of JSON is searched by its values, any other by itself. docs/search.md, "
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
-from swarmmemd.handoff import read_handoff
+from swarmmemd.handoff import named_mission
 from swarmmemd.model import EventType, MissionId, Unreadable, WorkerId, mission_id, parse_iso
-from swarmmemd.recall.words import fold
+from swarmmemd.recall.words import Matcher, fold
 from swarmmemd.sources.document import json_object
 
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
 _ENTRY = re.compile(r"## (\d{2}:\d{2}) UTC — ([a-z-]+)\s*")
 _MISSION = re.compile(r"- Mission: (\S+)\s*")
+_LAST = 253_402_300_799_999
 _TYPES = frozenset(EventType)
-_DASHES = ("—".encode(), b"-")
 
 
 class Kind(StrEnum):
@@ -62,6 +62,11 @@ class _Entry(msgspec.Struct, frozen=True):
     type: EventType | None
 
 
+def moment(mtime_ns: int) -> int:
+    """The time of a file in ms; one that no calendar has, which anybody can set, is the nearest that it has."""
+    return min(max(mtime_ns // 1_000_000, 0), _LAST)
+
+
 def about(
     folders: tuple[str, ...], name: str, worker: WorkerId | None, written: int, shared: bool = False
 ) -> About:
@@ -78,7 +83,7 @@ def about(
         kind = Kind.HANDOFF
         if not shared and folders == ("handoffs",) and name != "latest.md":
             mission = mission_id(name.removesuffix(".md"))
-    return About(kind=kind, name=name, worker=worker, mission=mission, written=max(written, 0))
+    return About(kind=kind, name=name, worker=worker, mission=mission, written=written)
 
 
 class Document:
@@ -86,16 +91,34 @@ class Document:
 
     def __init__(self, data: bytes, about: About) -> None:
         self.about = about
-        self._data = data
+        self.data = data
 
     @cached_property
     def rows(self) -> list[str]:
         """The lines as they stand there, without their line breaks."""
-        rows = self._data.decode("utf-8", "replace").split("\n")
+        rows = self.data.decode("utf-8", "replace").split("\n")
         return rows[:-1] if rows[-1] == "" else rows
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @cached_property
+    def _lengths(self) -> list[int]:
+        return [len(row) for row in self.data.split(b"\n")]
+
+    def length(self, number: int) -> int:
+        """Bytes of the line without its line break."""
+        return self._lengths[number - 1]
+
+    @property
+    def dated(self) -> bool:
+        """Whether every line of a file of records says itself when it was: then what is appended changes none."""
+        return all(parse_iso(self._record_at(row)) is not None for row in self.rows)
+
+    @staticmethod
+    def _record_at(row: str) -> object:
+        found = json_object(row.encode()) if row.startswith("{") else None
+        return found.get("at") if isinstance(found, dict) else None
 
     def line(self, number: int) -> Line:
         """The line of that number."""
@@ -105,21 +128,21 @@ class Document:
         entry = self._entry(number)
         return Line(number=number, text=row, at=entry.at, mission=entry.mission, type=entry.type)
 
-    def candidates(self, could: Callable[[str], bool]) -> Iterator[Line]:
-        """The lines whose text can be one for which `could` holds; `could` is asked of folded texts."""
-        if self._cannot(could):
-            return
+    def candidates(self, matcher: Matcher) -> Iterator[Line]:
+        """The lines that can hold a word of the query."""
+        numbers = matcher.lines(self.data)
         records = self.about.kind is Kind.RECORDS
+        if numbers is not None:
+            if records and b"\\u" in self.data:
+                # An escape can stand for any letter: such a line is looked at decoded.
+                numbers |= {number for number, row in enumerate(self.rows) if "\\u" in row}
+            for number in sorted(numbers):
+                if number < len(self):
+                    yield self.line(number + 1)
+            return
         for number, row in enumerate(self.rows, 1):
-            # An escape can stand for any letter: such a line is looked at decoded.
-            if (records and "\\u" in row) or could(row.lower() if row.isascii() else fold(row)):
+            if (records and "\\u" in row) or matcher.could(row.lower() if row.isascii() else fold(row)):
                 yield self.line(number)
-
-    def _cannot(self, could: Callable[[str], bool]) -> bool:
-        """Whether one look at the whole file rules it out. A dash, which headings have, is no letter."""
-        plain = self._data.replace(*_DASHES)
-        escaped = self.about.kind is Kind.RECORDS and b"\\u" in plain
-        return not escaped and plain.isascii() and not could(plain.decode().lower())
 
     def _entry(self, number: int) -> _Entry:
         return self._entries[bisect_right(self._entries, number, key=lambda entry: entry.first) - 1]
@@ -130,8 +153,8 @@ class Document:
         if about.kind is Kind.EPISODE:
             return _episode_entries(self.rows, about)
         mission = about.mission
-        if about.kind is Kind.HANDOFF and about.worker is not None:
-            mission = read_handoff("\n".join(self.rows), about.worker).mission or mission
+        if about.kind is Kind.HANDOFF:
+            mission = named_mission(self.rows) or mission
         return [_Entry(0, about.written, mission, None)]
 
 
@@ -176,6 +199,8 @@ def _episode_entries(rows: list[str], about: About) -> list[_Entry]:
     begin = parse_iso(day)
     entries = [_Entry(0, about.written if begin is None else begin, None, None)]
     for number, row in enumerate(rows, 1):
+        if not row.startswith(("## ", "- Mission: ")):
+            continue
         if heading := _ENTRY.fullmatch(row):
             at = parse_iso(f"{day}T{heading[1]}")
             type = EventType(heading[2]) if heading[2] in _TYPES else None

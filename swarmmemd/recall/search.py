@@ -13,7 +13,7 @@ from swarmmemd.config import Config
 from swarmmemd.errors import UsageError
 from swarmmemd.foreign import Foreign, same
 from swarmmemd.model import Event, EventType, MissionId, WorkerId, mission_id, worker_id
-from swarmmemd.recall.lines import Document, Kind, Line
+from swarmmemd.recall.lines import About, Document, Kind, Line
 from swarmmemd.recall.tree import LIMIT, MemoryPath, Walk, read, walk_of
 from swarmmemd.recall.words import Match, Matcher, Query, fold, parse_query, snippet
 from swarmmemd.record import decode
@@ -133,7 +133,7 @@ def scanned(walk: Walk, matcher: Matcher, filters: Wanted) -> Iterator[Ranked]:
 
 def answers(file: MemoryPath, document: Document, matcher: Matcher, filters: Wanted) -> Iterator[Ranked]:
     """The lines of one file that answer."""
-    for line in document.candidates(matcher.could):
+    for line in document.candidates(matcher):
         if not filters.holds(line.at, line.mission, line.type):
             continue
         match = matcher.match(fold(line.text))
@@ -144,10 +144,10 @@ def answers(file: MemoryPath, document: Document, matcher: Matcher, filters: Wan
 def is_copy(document: Document, line: Line, match: Match, matcher: Matcher) -> bool:
     """Whether another writer's record only says again what a record of ours in the file says, which is found as
     well. docs/contracts.md, "Beside another writer"."""
-    worker = document.about.worker
-    if document.about.kind is not Kind.RECORDS or worker is None:
+    worker, row = document.about.worker, document.rows[line.number - 1]
+    if worker is None or not is_record_of_others(row, document.about):
         return False
-    other = decode(document.rows[line.number - 1].encode(), worker)
+    other = decode(row.encode(), worker)
     if not isinstance(other, Foreign) or not other.text.strip():
         return False
     beginning = fold(other.text)[:_BEGINNING]
@@ -159,6 +159,11 @@ def is_copy(document: Document, line: Line, match: Match, matcher: Matcher) -> b
         and ours >= match
         for number, event in _own(document, worker)
     )
+
+
+def is_record_of_others(row: str, about: About) -> bool:
+    """Whether the line can be a record that another writer left among ours."""
+    return about.kind is Kind.RECORDS and row.startswith("{") and '"id":"ev_' not in row
 
 
 def _own(document: Document, worker: WorkerId) -> Iterator[tuple[int, Event]]:

@@ -14,7 +14,7 @@ from swarmmemd import layout
 from swarmmemd.config import Config
 from swarmmemd.durable import Directory, open_file
 from swarmmemd.model import Unreadable, WorkerId, worker_id
-from swarmmemd.recall.lines import About, Document, about
+from swarmmemd.recall.lines import About, Document, about, moment
 from swarmmemd.sources.file import Signature, signature
 from swarmmemd.sources.profiles import list_profiles
 
@@ -40,12 +40,35 @@ class Area(msgspec.Struct, frozen=True):
         return self.root.joinpath(*self.folders)
 
 
-class MemoryPath(msgspec.Struct, frozen=True):
-    """A memory file as a look into its folder shows it."""
+class MemoryPath:
+    """A memory file as a look into its folder shows it. There are many: what the path says is found out when it
+    is asked."""
 
-    path: str
-    about: About
-    signature: Signature
+    __slots__ = ("_about", "_area", "_below", "_stat", "path")
+
+    def __init__(self, path: str, area: Area, below: tuple[str, ...], found: os.stat_result) -> None:
+        self.path = path
+        self._area, self._below, self._stat = area, below, found
+        self._about: About | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self._stat.st_size
+
+    @property
+    def signature(self) -> Signature:
+        """What tells this state of the file from others."""
+        return signature(self._stat)
+
+    @property
+    def about(self) -> About:
+        """What its path says of it."""
+        if self._about is None:
+            name, shared = self.path.rpartition("/")[2], self._area.shared
+            worker = _owner(self._below, name) if shared else self._area.worker
+            self._about = about(self._below, name, worker, moment(self._stat.st_mtime_ns), shared)
+        return self._about
 
 
 def walk_of(config: Config, worker: WorkerId | None, scope: str) -> "Walk":
@@ -131,12 +154,9 @@ class Walk:
             return None  # deleted a moment ago
         if not mode.S_ISREG(found.st_mode):
             return None
-        worker = _owner(below, entry.name) if area.shared else area.worker
-        if area.shared and area.worker not in (None, worker):
+        if area.shared and area.worker not in (None, _owner(below, entry.name)):
             return None
-        written = found.st_mtime_ns // 1_000_000
-        facts = about(below, entry.name, worker, written, area.shared)
-        return MemoryPath(f"{folder.shown}/{entry.name}", facts, signature(found))
+        return MemoryPath(f"{folder.shown}/{entry.name}", area, below, found)
 
     def trouble(self, path: str, error: OSError) -> None:
         """Notes what could not be looked at."""
@@ -161,7 +181,7 @@ def read(file: MemoryPath, folder: Directory) -> tuple[Document, Signature] | No
         data = _all(descriptor)
     finally:
         os.close(descriptor)
-    facts = msgspec.structs.replace(file.about, written=max(found.st_mtime_ns // 1_000_000, 0))
+    facts = msgspec.structs.replace(file.about, written=moment(found.st_mtime_ns))
     return Document(data, facts), signature(found)
 
 

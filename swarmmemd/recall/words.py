@@ -6,7 +6,7 @@ character of it means anything but itself.
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import msgspec
 
@@ -28,6 +28,17 @@ _MARKS = (
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _WORD = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_MARKS}])+")
 _ACCENTS = re.compile(r"(?<![\u0400-\u052f])[\u0300-\u036f]+|(?<=\u0435)\u0308")
+_MARK = re.compile(r"[\u0300-\u036f]")
+_PART = re.compile(rf"[^\W_{_UNSPACED}]|[{_MARKS}]")
+
+_ODD = re.compile(
+    rb"[\xc2-\xcd\xe0\xef-\xf4]|\xe1|\xe2[^\x80]|\xe3(?:[^\x81-\x83]|\x82[\x99\x9a])|\xea[^\xb0-\xbf]"
+)
+"""UTF-8 of characters that folding can make a Latin letter, kana, Han or Hangul of. Not among them: dashes, other
+alphabets, and what is Han, kana or Hangul already."""
+_ASCII = bytes(range(0x80))
+_AS_IT_IS = re.compile("[a-z0-9]+|[\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3]+")
+"""Words that stand in a text as they are, but for the case, wherever there is nothing odd."""
 
 
 def fold(text: str) -> str:
@@ -38,7 +49,9 @@ def fold(text: str) -> str:
     if text.isascii():
         return " ".join(text.lower().split())
     apart = unicodedata.normalize("NFKD", text.casefold()).casefold()
-    return " ".join(unicodedata.normalize("NFC", _ACCENTS.sub("", apart)).split())
+    if _MARK.search(apart):
+        apart = _ACCENTS.sub("", apart)
+    return " ".join(unicodedata.normalize("NFC", apart).split())
 
 
 def words(folded: str) -> list[str]:
@@ -94,44 +107,82 @@ class Matcher:
 
     def __init__(self, query: Query) -> None:
         self._phrase = query.phrase
-        self._last = query.last
-        self._whole = frozenset(word for word in query.words if not is_unspaced(word))
-        self._inside = tuple(word for word in query.words if is_unspaced(word))
-        self._needles = tuple(query.words)
-        first = words(query.phrase[:1])
-        self._begins = bool(first) and not is_unspaced(first[0])
+        self._words = tuple((word, is_unspaced(word), word == query.last) for word in query.words)
+        self._needles = query.words
+        self._bytes = tuple(word.encode() for word in query.words if _AS_IT_IS.fullmatch(word))
+        self._begins = query.phrase != "" and is_part(query.phrase[0])
 
     def could(self, folded: str) -> bool:
         """Whether a folded text can hold a word of the query; quick."""
         return any(needle in folded for needle in self._needles)
 
+    def lines(self, data: bytes) -> "set[int] | None":
+        """The numbers, from 0, of the lines that can hold a word of the query; None where each has to be folded."""
+        if len(self._bytes) < len(self._needles):
+            return None
+        lower, starts = data.lower(), set[int]()
+        for needle in self._bytes:
+            at = lower.find(needle)
+            while at >= 0:
+                starts.add(at)
+                at = lower.find(b"\n", at)
+                at = lower.find(needle, at) if at >= 0 else -1
+        if _ODD.search(data.translate(None, _ASCII)):
+            starts.update(found.start() for found in _ODD.finditer(data))
+        return _numbers(data, sorted(starts))
+
     def match(self, folded: str) -> Match | None:
         """How well a folded text answers; None if it holds no word of the query."""
-        if not self.could(folded):
+        count = 0
+        for word, inside, last in self._words:
+            if word in folded and (inside or _stands(folded, word, ended=not last)):
+                count += 1
+        if not count:
             return None
-        found = set(words(folded))
-        count = len(self._whole & found) + sum(word in folded for word in self._inside)
-        if self._last in self._whole and self._last not in found:
-            count += any(word.startswith(self._last) for word in found)
-        return Match(self._holds_phrase(folded), count) if count else None
+        if not self._begins:
+            return Match(self._phrase in folded, count)
+        return Match(_stands(folded, self._phrase, ended=False), count)
 
-    def _holds_phrase(self, folded: str) -> bool:
-        """Whether the phrase stands there, not begun in the midst of a word."""
-        at = folded.find(self._phrase)
-        while at > 0 and self._begins and _inside_word(folded, at):
-            at = folded.find(self._phrase, at + 1)
-        return at >= 0
+    def inside(self, word: str) -> int:
+        """Where in a word that matches the piece that was asked for begins."""
+        found = [word.find(one) for one, inside, _ in self._words if inside and one in word]
+        return min(found, default=0)
 
 
-def _inside_word(folded: str, at: int) -> bool:
-    """Whether the characters around the position belong to one word."""
-    around = folded[at - 1 : at + 1]
-    return words(around) == [around]
+@cache
+def is_part(character: str) -> bool:
+    """Whether the character is part of a word that blanks or signs part from others."""
+    return _PART.fullmatch(character) is not None
+
+
+def _stands(folded: str, piece: str, ended: bool) -> bool:
+    """Whether `piece` stands there, not begun in the midst of a word, nor, with `ended`, ended in one."""
+    at = folded.find(piece)
+    while at >= 0:
+        end = at + len(piece)
+        begun = at == 0 or not is_part(folded[at - 1])
+        if begun and not (ended and end < len(folded) and is_part(folded[end])):
+            return True
+        at = folded.find(piece, at + 1)
+    return False
+
+
+def _numbers(data: bytes, places: list[int]) -> set[int]:
+    """The numbers of the lines in which these places are."""
+    numbers: set[int] = set()
+    number = before = 0
+    for place in places:
+        number += data.count(b"\n", before, place)
+        before = place
+        numbers.add(number)
+    return numbers
 
 
 WIDTH = 240
 """Characters of a snippet at most."""
 _BEFORE = 60
+_MAPPED = 50_000
+"""Characters in which a word is looked for one by one."""
 
 
 def snippet(text: str, query: Query) -> str:
@@ -146,13 +197,21 @@ def snippet(text: str, query: Query) -> str:
 
 
 def _first(row: str, query: Query) -> int:
-    """Where in `row` the first word of the query stands; 0 where folding has moved everything about."""
-    pieces = [" " if character == " " else fold(character) for character in row]
+    """Where in `row` the first word of the query stands."""
+    matcher, start = Matcher(query), 0
+    for chunk in row.split(" "):
+        if matcher.match(chunk.lower() if chunk.isascii() else fold(chunk)):
+            return start + _inside_chunk(chunk[:_MAPPED], matcher)
+        start += len(chunk) + 1
+    return 0
+
+
+def _inside_chunk(chunk: str, matcher: Matcher) -> int:
+    """Where in a chunk without blanks the first word stands; 0 where folding has moved everything about."""
+    pieces = [fold(character) for character in chunk]
     places = [place for place, piece in enumerate(pieces) for _ in piece]
     folded = "".join(pieces)
-    matcher = Matcher(query)
     for found in (_ASCII_WORD if folded.isascii() else _WORD).finditer(folded):
         if matcher.match(found[0]):
-            inside = [found[0].find(word) for word in query.words if is_unspaced(word) and word in found[0]]
-            return places[found.start() + min(inside, default=0)]
+            return places[found.start() + matcher.inside(found[0])]
     return 0
