@@ -128,6 +128,7 @@ def fresh(config: Config, text: str) -> None:
     subprocess.run(
         [sys.executable, "-m", "swarmmemd", "search", *flags, "--json", text],
         stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         check=False,
     )
 

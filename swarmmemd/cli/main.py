@@ -25,6 +25,8 @@ _COMMANDS = {
     "tail": "Show events as they are recorded.",
     "show": "Print a worker's memory.",
     "search": "Search the memory files.",
+    "resume": "Print what a worker loads when it starts again.",
+    "context": "Find which workers know something of a task.",
     "handoff": "Show a worker's handoffs, and every version there was.",
     "archive": "Archive a completed mission by hand.",
 }

@@ -53,6 +53,15 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     type: EventType | None
 
 
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of an episode, with its heading."""
+
+    at: int
+    mission: MissionId | None
+    type: EventType | None
+    text: str
+
+
 class _Entry(msgspec.Struct, frozen=True):
     """From which line on what holds, in an episode or a handoff."""
 
@@ -146,6 +155,21 @@ class Document:
 
     def _entry(self, number: int) -> _Entry:
         return self._entries[bisect_right(self._entries, number, key=lambda entry: entry.first) - 1]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The entries of an episode file, in the order in which they stand there."""
+        marks = self._entries
+        ends = [*(mark.first - 1 for mark in marks[2:]), len(self)]
+        return [
+            Entry(
+                at=mark.at,
+                mission=mark.mission,
+                type=mark.type,
+                text="\n".join(self.rows[mark.first - 1 : end]).strip(),
+            )
+            for mark, end in zip(marks[1:], ends, strict=True)
+        ]
 
     @cached_property
     def _entries(self) -> list[_Entry]:
