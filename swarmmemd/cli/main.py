@@ -28,6 +28,7 @@ _COMMANDS = {
     "resume": "Print what a worker loads when it starts again.",
     "context": "Find which workers know something of a task.",
     "handoff": "Show a worker's handoffs, and every version there was.",
+    "skill": "Show or install the skill that tells workers how to use their memory.",
     "archive": "Archive a completed mission by hand.",
 }
 """Name to what the list of commands says; each lives in the module of its name."""

@@ -31,7 +31,7 @@ LAYERS: list[set[str]] = [
         "schedule",
     },
     {"sources", "journal", "memory", "watch", "instance", "inbox", "notify"},
-    {"turn", "tree", "recall"},
+    {"turn", "tree", "recall", "skills"},
     {"watchplan", "service", "demo"},
     {"cli", "__main__"},
 ]
