@@ -6,7 +6,6 @@ Commands are imported when they are called, so that `--help` and quick ones stay
 import importlib
 import os
 import sys
-import traceback
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +96,8 @@ def run(arguments: list[str]) -> int:
         where = f"{error.filename}: " if error.filename else "output: "
         return _explain(StorageError(f"{where}{error.strerror}", "Check the disk and the permissions."))
     except Exception:
+        import traceback  # for a bug only
+
         traceback.print_exc()
         click.echo("swarmmemd: this is a bug. Please report it with the lines above.", err=True)
         return Exit.BUG

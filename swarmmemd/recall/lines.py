@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from swarmmemd.handoff import named_mission
 from swarmmemd.model import EventType, MissionId, Unreadable, WorkerId, mission_id, parse_iso
 from swarmmemd.recall.words import Matcher, fold
 from swarmmemd.sources.document import json_object
@@ -178,6 +177,8 @@ class Document:
             return _episode_entries(self.rows, about)
         mission = about.mission
         if about.kind is Kind.HANDOFF:
+            from swarmmemd.handoff import named_mission  # brings the templates with it
+
             mission = named_mission(self.rows) or mission
         return [_Entry(0, about.written, mission, None)]
 

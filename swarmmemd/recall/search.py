@@ -11,12 +11,10 @@ import msgspec
 
 from swarmmemd.config import Config
 from swarmmemd.errors import UsageError
-from swarmmemd.foreign import Foreign, same
 from swarmmemd.model import Event, EventType, MissionId, WorkerId, mission_id, worker_id
 from swarmmemd.recall.lines import About, Document, Kind, Line
 from swarmmemd.recall.tree import LIMIT, MemoryPath, Walk, read, walk_of
 from swarmmemd.recall.words import Match, Matcher, Query, fold, parse_query, snippet
-from swarmmemd.record import decode
 from swarmmemd.text import one_row
 
 _BEGINNING = 60
@@ -147,6 +145,9 @@ def is_copy(document: Document, line: Line, match: Match, matcher: Matcher) -> b
     worker, row = document.about.worker, document.rows[line.number - 1]
     if worker is None or not is_record_of_others(row, document.about):
         return False
+    from swarmmemd.foreign import Foreign, same
+    from swarmmemd.record import decode
+
     other = decode(row.encode(), worker)
     if not isinstance(other, Foreign) or not other.text.strip():
         return False
@@ -167,6 +168,8 @@ def is_record_of_others(row: str, about: About) -> bool:
 
 
 def _own(document: Document, worker: WorkerId) -> Iterator[tuple[int, Event]]:
+    from swarmmemd.record import decode
+
     for number, row in enumerate(document.rows, 1):
         if '"ev_' in row and isinstance(event := decode(row.encode(), worker), Event):
             yield number, event

@@ -26,19 +26,49 @@ _MARKS = (
 """Marks that belong to the word around them, though they are no letters."""
 
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
-_WORD = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_MARKS}])+")
-_ACCENTS = re.compile(r"(?<![\u0400-\u052f])[\u0300-\u036f]+|(?<=\u0435)\u0308")
-_MARK = re.compile(r"[\u0300-\u036f]")
-_PART = re.compile(rf"[^\W_{_UNSPACED}]|[{_MARKS}]")
-
-_ODD = re.compile(
-    rb"[\xc2-\xcd\xe0\xef-\xf4]|\xe1|\xe2[^\x80]|\xe3(?:[^\x81-\x83]|\x82[\x99\x9a])|\xea[^\xb0-\xbf]"
-)
-"""UTF-8 of characters that folding can make a Latin letter, kana, Han or Hangul of. Not among them: dashes, other
-alphabets, and what is Han, kana or Hangul already."""
 _ASCII = bytes(range(0x80))
-_AS_IT_IS = re.compile("[a-z0-9]+|[\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3]+")
-"""Words that stand in a text as they are, but for the case, wherever there is nothing odd."""
+
+
+# Compiled on first use: a search in plain ASCII needs none of them, and they take longer than it does.
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_MARKS}])+")
+
+
+@cache
+def _part() -> re.Pattern[str]:
+    return re.compile(rf"[^\W_{_UNSPACED}]|[{_MARKS}]")
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    return re.compile(f"[{_UNSPACED}]")
+
+
+@cache
+def _mark() -> re.Pattern[str]:
+    return re.compile(r"[\u0300-\u036f]")
+
+
+@cache
+def _accents() -> re.Pattern[str]:
+    return re.compile(r"(?<![\u0400-\u052f])[\u0300-\u036f]+|(?<=\u0435)\u0308")
+
+
+@cache
+def odd() -> re.Pattern[bytes]:
+    """UTF-8 of characters that folding can make a Latin letter, digit, kana, Han or Hangul of. Not among them: dashes,
+    other alphabets, and what is Han, kana or Hangul already."""
+    return re.compile(
+        rb"[\xc2-\xcd\xe0\xe1\xef-\xf4]|\xe2[^\x80]|\xe3(?:[^\x81-\x83]|\x82[\x99\x9a\x9f]|\x83\xbf)|\xea[^\xb0-\xbf]"
+    )
+
+
+def as_it_is(word: str) -> bool:
+    """Whether the word stands in a text as it is, but for the case, wherever there is nothing odd."""
+    if word.isascii():
+        return True
+    return re.fullmatch("[\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3]+", word) is not None
 
 
 def fold(text: str) -> str:
@@ -49,21 +79,21 @@ def fold(text: str) -> str:
     if text.isascii():
         return " ".join(text.lower().split())
     apart = unicodedata.normalize("NFKD", text.casefold()).casefold()
-    if _MARK.search(apart):
-        apart = _ACCENTS.sub("", apart)
+    if _mark().search(apart):
+        apart = _accents().sub("", apart)
     return " ".join(unicodedata.normalize("NFC", apart).split())
 
 
 def words(folded: str) -> list[str]:
     """The words of a folded text, in order: runs of letters and digits. `_` and punctuation part them, and so does
     the border between a script with blanks and one without."""
-    return (_ASCII_WORD if folded.isascii() else _WORD).findall(folded)
+    return (_ASCII_WORD if folded.isascii() else _word()).findall(folded)
 
 
 @lru_cache(maxsize=4096)
 def is_unspaced(word: str) -> bool:
     """Whether the word is of a script in which words are not parted by blanks."""
-    return not word.isascii() and re.match(f"[{_UNSPACED}]", word) is not None
+    return not word.isascii() and _unspaced().match(word) is not None
 
 
 class Match(msgspec.Struct, frozen=True, order=True):
@@ -109,7 +139,7 @@ class Matcher:
         self._phrase = query.phrase
         self._words = tuple((word, is_unspaced(word), word == query.last) for word in query.words)
         self._needles = query.words
-        self._bytes = tuple(word.encode() for word in query.words if _AS_IT_IS.fullmatch(word))
+        self._bytes = tuple(word.encode() for word in query.words if as_it_is(word))
         self._begins = query.phrase != "" and is_part(query.phrase[0])
 
     def could(self, folded: str) -> bool:
@@ -127,8 +157,8 @@ class Matcher:
                 starts.add(at)
                 at = lower.find(b"\n", at)
                 at = lower.find(needle, at) if at >= 0 else -1
-        if _ODD.search(data.translate(None, _ASCII)):
-            starts.update(found.start() for found in _ODD.finditer(data))
+        if not data.isascii() and odd().search(data.translate(None, _ASCII)):
+            starts.update(found.start() for found in odd().finditer(data))
         return _numbers(data, sorted(starts))
 
     def match(self, folded: str) -> Match | None:
@@ -152,7 +182,9 @@ class Matcher:
 @cache
 def is_part(character: str) -> bool:
     """Whether the character is part of a word that blanks or signs part from others."""
-    return _PART.fullmatch(character) is not None
+    if character.isascii():
+        return character.isalnum()
+    return _part().fullmatch(character) is not None
 
 
 def _stands(folded: str, piece: str, ended: bool) -> bool:
@@ -211,7 +243,7 @@ def _inside_chunk(chunk: str, matcher: Matcher) -> int:
     pieces = [fold(character) for character in chunk]
     places = [place for place, piece in enumerate(pieces) for _ in piece]
     folded = "".join(pieces)
-    for found in (_ASCII_WORD if folded.isascii() else _WORD).finditer(folded):
+    for found in (_ASCII_WORD if folded.isascii() else _word()).finditer(folded):
         if matcher.match(found[0]):
             return places[found.start() + matcher.inside(found[0])]
     return 0

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from swarmmemd.recall.search import SearchQuery, scan
-from swarmmemd.recall.words import WIDTH, Matcher, fold, parse_query, snippet
+from swarmmemd.recall.words import WIDTH, Matcher, as_it_is, fold, odd, parse_query, snippet
 from tests.support.memories import QUERIES, VOCABULARY, WORKERS, plant, reference
 
 
@@ -217,3 +217,14 @@ def test_context_is_the_lines_around(tmp_path: Path) -> None:
     page.write_text("one\ntwo\nquetzal\nfour\nfive\n")
     (hit,) = scan(config, SearchQuery(text="quetzal", context=1)).hits
     assert hit.context == ((2, "two"), (4, "four"))
+
+
+def test_what_is_looked_for_as_it_is_cannot_hide_in_another_character() -> None:
+    """The quick look at the bytes of a file passes over no character that folds to one of a plain word."""
+    hidden = []
+    for code in (*range(0x80, 0xD800), *range(0xE000, 0x1_0000), *range(0x1_D400, 0x1_D800)):
+        character = chr(code)
+        made = set(fold(character)) - {character}
+        if any(one.isalnum() and as_it_is(one) for one in made) and not odd().search(character.encode()):
+            hidden.append(f"{code:04x}")
+    assert hidden == []
