@@ -130,7 +130,7 @@ class Index:
             with contextlib.suppress(_ChangedError), self._reading():
                 walk = walk_of(config, worker, query.scope)
                 found = self._best(walk, words, filters, query)
-                return results(found, query, words, walk)
+                return results(found, config, query, words, walk)
         raise Stale
 
     @contextlib.contextmanager

@@ -5,7 +5,8 @@ What a search finds is defined by `Scan`, which reads every file. The index may 
 
 import heapq
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -13,10 +14,16 @@ from swarmmemd.config import Config
 from swarmmemd.errors import UsageError
 from swarmmemd.model import Event, EventType, MissionId, WorkerId, mission_id, worker_id
 from swarmmemd.recall.lines import About, Document, Kind, Line
+from swarmmemd.recall.suspicion import could_hold_secret
 from swarmmemd.recall.tree import LIMIT, MemoryPath, Walk, read, walk_of
-from swarmmemd.recall.words import Match, Matcher, Query, fold, parse_query, snippet
+from swarmmemd.recall.words import WIDTH, Match, Matcher, Query, around, fold, parse_query, snippet
 from swarmmemd.text import one_row
 
+if TYPE_CHECKING:
+    from swarmmemd.redact import Redactor
+
+_AROUND = 20_000
+"""Characters of a long line, around the first word, that are looked through for secrets before it is cut."""
 _BEGINNING = 60
 """Characters in which a copy must agree with what it copies, whatever else makes the two the same event."""
 
@@ -110,7 +117,7 @@ def scan(config: Config, query: SearchQuery) -> Results:
     words = parse_query(query.text)
     walk = walk_of(config, worker, query.scope)
     found = heapq.nsmallest(query.limit, scanned(walk, Matcher(words), filters)) if words.sequence else []
-    return results(found, query, words, walk)
+    return results(found, config, query, words, walk)
 
 
 def scanned(walk: Walk, matcher: Matcher, filters: Wanted) -> Iterator[Ranked]:
@@ -175,35 +182,54 @@ def _own(document: Document, worker: WorkerId) -> Iterator[tuple[int, Event]]:
             yield number, event
 
 
-def results(found: Iterable[Ranked], query: SearchQuery, words: Query, walk: Walk) -> Results:
+def results(found: Iterable[Ranked], config: Config, query: SearchQuery, words: Query, walk: Walk) -> Results:
     """What is shown of the lines that were found."""
+    shown = _Shown(config, query, words)
     return Results(
-        hits=tuple(_hit(one, query, words) for one in found),
+        hits=tuple(map(shown.hit, found)),
         looked=tuple(str(area.path) for area in walk.areas),
         troubles=tuple(walk.troubles),
         query=words,
     )
 
 
-def _hit(one: Ranked, query: SearchQuery, words: Query) -> Hit:
-    around = _context(one, query.context) if query.context and one.document is not None else ()
-    return Hit(
-        path=one.path,
-        line=one.number,
-        score=one.match.score,
-        snippet=one_row(snippet(one.line.text, words), 4 * len(one.line.text) + 1),
-        worker=one.file.about.worker,
-        mission=one.line.mission,
-        type=one.line.type,
-        at=one.line.at,
-        context=around,
-    )
+class _Shown:
+    """Makes hits: texts without secrets, on one line, harmless. The rules are loaded when a text needs them."""
 
+    def __init__(self, config: Config, query: SearchQuery, words: Query) -> None:
+        self._config, self._query, self._words = config, query, words
 
-def _context(one: Ranked, count: int) -> tuple[tuple[int, str], ...]:
-    """The lines around it, the hit itself left out."""
-    document = one.document
-    assert document is not None
-    first, last = max(one.number - count, 1), min(one.number + count, len(document))
-    numbers = [number for number in range(first, last + 1) if number != one.number]
-    return tuple((number, one_row(document.line(number).text, 400)) for number in numbers)
+    @cached_property
+    def _redactor(self) -> "Redactor":
+        from swarmmemd.redact import Redactor
+
+        return Redactor(self._config.redact.patterns, self._config.redact.allow)
+
+    def _safe(self, text: str) -> str:
+        if not (self._config.redact.patterns or could_hold_secret(text)):
+            return text
+        return self._redactor.redact(text).text
+
+    def hit(self, one: Ranked) -> Hit:
+        """What is shown of one line. It is redacted before it is cut: half a token is not recognised."""
+        text = self._safe(around(one.line.text, self._words, _AROUND))
+        return Hit(
+            path=one.path,
+            line=one.number,
+            score=one.match.score,
+            snippet=one_row(snippet(text, self._words), 8 * WIDTH),
+            worker=one.file.about.worker,
+            mission=one.line.mission,
+            type=one.line.type,
+            at=one.line.at,
+            context=self._context(one),
+        )
+
+    def _context(self, one: Ranked) -> tuple[tuple[int, str], ...]:
+        """The lines around it, the hit itself left out."""
+        document, count = one.document, self._query.context
+        if not count or document is None:
+            return ()
+        first, last = max(one.number - count, 1), min(one.number + count, len(document))
+        texts = {n: document.line(n).text[:_AROUND] for n in range(first, last + 1) if n != one.number}
+        return tuple((number, one_row(self._safe(text), 400)) for number, text in texts.items())

@@ -228,6 +228,15 @@ def snippet(text: str, query: Query) -> str:
     return f"{left}{row[start + len(left) : end - len(right)].strip()}{right}"
 
 
+def around(text: str, query: Query, width: int) -> str:
+    """At most `width` characters of a long text, those around the first word that is found."""
+    if len(text) <= width:
+        return text
+    row = " ".join(text.split())
+    start = max(0, _first(row, query) - width // 2)
+    return row[start : start + width]
+
+
 def _first(row: str, query: Query) -> int:
     """Where in `row` the first word of the query stands."""
     matcher, start = Matcher(query), 0

@@ -40,7 +40,7 @@ LAYERS: list[set[str]] = [
 PURE = {
     *("model", "observation", "state", "identity", "text", "errors"),
     *("checkpoint", "derive", "fold", "foreign", "handoff", "record", "redact", "remember", "render"),
-    *("recall.ages", "recall.briefing", "recall.lines", "recall.terms", "recall.words"),
+    *("recall.ages", "recall.briefing", "recall.lines", "recall.suspicion", "recall.terms", "recall.words"),
     *("memory.appends", "sources.document", "sources.ledger", "sources.roster", "sources.runtime"),
 }
 OUTSIDE = {

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from swarmmemd.recall.search import SearchQuery, scan
+from swarmmemd.recall.suspicion import could_hold_secret
 from swarmmemd.recall.words import WIDTH, Matcher, as_it_is, fold, odd, parse_query, snippet
 from tests.support.memories import QUERIES, VOCABULARY, WORKERS, plant, reference
+from tests.support.secrets import positives
 
 
 def matches(query: str, text: str) -> bool:
@@ -228,3 +230,33 @@ def test_what_is_looked_for_as_it_is_cannot_hide_in_another_character() -> None:
         if any(one.isalnum() and as_it_is(one) for one in made) and not odd().search(character.encode()):
             hidden.append(f"{code:04x}")
     assert hidden == []
+
+
+def test_a_secret_that_is_found_is_not_shown(tmp_path: Path) -> None:
+    config = plant(tmp_path, 2)
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    page = config.profiles_root / "builder-1" / "memory" / "MEMORY.md"
+    page.write_text(f"one {token}\n{'x ' * 50_000}quetzal {token} {'y ' * 50_000}\nthree {token}\n")
+    (hit,) = scan(config, SearchQuery(text="quetzal", context=1)).hits
+    assert "quetzal [REDACTED:github-token]" in hit.snippet
+    assert [text for _, text in hit.context] == [
+        "one [REDACTED:github-token]",
+        "three [REDACTED:github-token]",
+    ]
+    assert [one.line for one in scan(config, SearchQuery(text=token)).hits] == [1, 2, 3]
+
+
+def test_every_secret_of_the_corpus_is_suspicious() -> None:
+    assert [one for one in positives() if not could_hold_secret(one.text)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Parser merged, 41 tests green · DONE · checkpoint · mission-mo5a0001-aaaaaa · 2026-04-28T00:00:00.000Z",
+        "- Summary: DONE: see src/module7/file12.py",
+        "## 07:38 UTC — checkpoint",
+    ],
+)
+def test_what_is_said_every_day_needs_no_rules(text: str) -> None:
+    assert not could_hold_secret(text)
