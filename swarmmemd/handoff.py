@@ -11,8 +11,6 @@ from enum import StrEnum
 import msgspec
 
 from swarmmemd.model import MissionId, WorkerId, iso, mission_id, parse_iso, worker_id
-from swarmmemd.render.markdown import bullet, one_line
-from swarmmemd.render.summary import bodies
 from swarmmemd.state import MissionState
 
 _HEADING = re.compile(r"#\s+(?:handoff|session snapshot)\s*(.*)", re.IGNORECASE)
@@ -94,6 +92,8 @@ def named_mission(lines: list[str]) -> MissionId | None:
 
 
 def _with_heading(text: str, lines: list[str], rest: str, worker: WorkerId) -> Handoff:
+    from swarmmemd.render.summary import bodies  # who only asks for the mission does not pay for it
+
     names = [part for part in _PARTS.split(rest.strip()) if part]
     fields = _fields(lines)
     sections = bodies(text)
@@ -146,6 +146,8 @@ def _fields(lines: list[str]) -> dict[str, str]:
 
 def render_handoff(worker: WorkerId, mission: MissionState, at: int) -> str:
     """A handoff by the specification's template, of what is known of the mission. `at` is ms."""
+    from swarmmemd.render.markdown import one_line
+
     done = [line for line in mission.checkpoints if ": DONE — " in line[:40]]
     open_ = [line for line in mission.checkpoints if line not in done]
     sections = {
@@ -171,4 +173,6 @@ def render_handoff(worker: WorkerId, mission: MissionState, at: int) -> str:
 
 
 def _bullets(texts: list[str] | tuple[str, ...]) -> str:
+    from swarmmemd.render.markdown import bullet
+
     return "\n".join(map(bullet, texts)) or "- none"

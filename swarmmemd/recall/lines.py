@@ -42,7 +42,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     written: int
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class Line(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One line, counted from 1. `at` is ms: of the event it tells of, else when the file was written."""
 
     number: int
@@ -61,7 +61,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _Entry(msgspec.Struct, frozen=True, gc=False):
     """From which line on what holds, in an episode or a handoff."""
 
     first: int

@@ -96,7 +96,7 @@ def is_unspaced(word: str) -> bool:
     return not word.isascii() and _unspaced().match(word) is not None
 
 
-class Match(msgspec.Struct, frozen=True, order=True):
+class Match(msgspec.Struct, frozen=True, order=True, gc=False):
     """How well a text answers a query; the greater, the better."""
 
     phrase: bool
