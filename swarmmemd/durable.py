@@ -11,7 +11,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import secrets
 import stat as mode
 import sys
 from collections.abc import Iterator
@@ -20,7 +19,6 @@ from types import EllipsisType
 
 import msgspec
 
-from swarmmemd.exchange import exchange
 from swarmmemd.seam import seam
 
 TEMPORARY = ".swarmmemd-tmp-"
@@ -318,6 +316,8 @@ def replace(
     With `expected` (a version, or None for "no such file") it is compare-and-swap: raises `Moved` if the file
     is not what was read. `permissions` are those of a new file, by default those of the umask or of the file.
     """
+    import secrets  # who only reads does not pay for it
+
     temporary = f"{TEMPORARY}{secrets.token_hex(6)}"
     seam.call("create", temporary)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -361,6 +361,8 @@ def _put(directory: Directory, temporary: str, name: str, new: bool) -> None:
 def _swap(directory: Directory, temporary: str, name: str, expected: Version) -> None:
     """Exchanges the two and looks at what came out: a version that somebody put there since it was compared
     is not lost. Where the file system cannot exchange, it is renamed over."""
+    from swarmmemd.exchange import exchange  # brings ctypes with it
+
     if not exchange(directory.descriptor, temporary, name):
         os.rename(temporary, name, src_dir_fd=directory.descriptor, dst_dir_fd=directory.descriptor)
         return

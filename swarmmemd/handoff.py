@@ -11,8 +11,6 @@ from enum import StrEnum
 import msgspec
 
 from swarmmemd.model import MissionId, WorkerId, iso, mission_id, parse_iso, worker_id
-from swarmmemd.render.markdown import bullet, one_line
-from swarmmemd.render.summary import bodies
 from swarmmemd.state import MissionState
 
 _HEADING = re.compile(r"#\s+(?:handoff|session snapshot)\s*(.*)", re.IGNORECASE)
@@ -83,7 +81,19 @@ def read_handoff(text: str, worker: WorkerId) -> Handoff:
     return _with_heading(text, lines, heading[1], worker)
 
 
+def named_mission(lines: list[str]) -> MissionId | None:
+    """The mission that a handoff names in its heading or below it; None where it names none."""
+    first = next((line for line in lines[:_SCANNED] if line.strip()), "")
+    heading = _HEADING.fullmatch(first.removeprefix("\ufeff").strip())
+    if heading is None:
+        return None
+    names = [part for part in _PARTS.split(heading[1].strip()) if part]
+    return mission_id(names[1] if len(names) > 1 else _fields(lines).get("Mission"))
+
+
 def _with_heading(text: str, lines: list[str], rest: str, worker: WorkerId) -> Handoff:
+    from swarmmemd.render.summary import bodies  # who only asks for the mission does not pay for it
+
     names = [part for part in _PARTS.split(rest.strip()) if part]
     fields = _fields(lines)
     sections = bodies(text)
@@ -136,6 +146,8 @@ def _fields(lines: list[str]) -> dict[str, str]:
 
 def render_handoff(worker: WorkerId, mission: MissionState, at: int) -> str:
     """A handoff by the specification's template, of what is known of the mission. `at` is ms."""
+    from swarmmemd.render.markdown import one_line
+
     done = [line for line in mission.checkpoints if ": DONE — " in line[:40]]
     open_ = [line for line in mission.checkpoints if line not in done]
     sections = {
@@ -161,4 +173,6 @@ def render_handoff(worker: WorkerId, mission: MissionState, at: int) -> str:
 
 
 def _bullets(texts: list[str] | tuple[str, ...]) -> str:
+    from swarmmemd.render.markdown import bullet
+
     return "\n".join(map(bullet, texts)) or "- none"

@@ -24,6 +24,7 @@ LAST_EXIT = "last-exit.json"
 INBOX = "inbox"
 LOG = "log"
 TOKEN = "token"
+SEARCH = "search.db"
 
 
 class Place(msgspec.Struct, frozen=True):

@@ -6,7 +6,6 @@ Commands are imported when they are called, so that `--help` and quick ones stay
 import importlib
 import os
 import sys
-import traceback
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,11 @@ _COMMANDS = {
     "config": "Print the effective configuration and where each value came from.",
     "tail": "Show events as they are recorded.",
     "show": "Print a worker's memory.",
+    "search": "Search the memory files.",
+    "resume": "Print what a worker loads when it starts again.",
+    "context": "Find which workers know something of a task.",
     "handoff": "Show a worker's handoffs, and every version there was.",
+    "skill": "Show or install the skill that tells workers how to use their memory.",
     "archive": "Archive a completed mission by hand.",
     "backfill": "Record what happened before the swarm was watched.",
 }
@@ -96,6 +99,8 @@ def run(arguments: list[str]) -> int:
         where = f"{error.filename}: " if error.filename else "output: "
         return _explain(StorageError(f"{where}{error.strerror}", "Check the disk and the permissions."))
     except Exception:
+        import traceback  # for a bug only
+
         traceback.print_exc()
         click.echo("swarmmemd: this is a bug. Please report it with the lines above.", err=True)
         return Exit.BUG

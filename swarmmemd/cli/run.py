@@ -57,6 +57,7 @@ def _serve(ctx: click.Context, supervisor: str, allow_root: bool) -> None:
     from swarmmemd.log import File, Outlet, Stream, configure
     from swarmmemd.logfile import LogFile
     from swarmmemd.notify import notify
+    from swarmmemd.recall.keeper import Keeper
     from swarmmemd.service import Daemon, Stop, pulse
     from swarmmemd.tree import open_tree
     from swarmmemd.turn import Clock
@@ -82,7 +83,8 @@ def _serve(ctx: click.Context, supervisor: str, allow_root: bool) -> None:
         tree.forget_last_exit()
         reload = lambda: load_config(ctx).config  # noqa: E731
         daemon = Daemon(tree, clock, log, stop, reload, pulse(supervisor, sys.stderr))
-        daemon.run(ready=partial(notify, "READY=1"))
+        with Keeper(loaded.config):
+            daemon.run(ready=partial(notify, "READY=1"))
         log.info("stopped")
 
 

@@ -9,11 +9,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from swarmmemd.config.keys import BY_NAME, KEYS, SECTIONS, near
+from swarmmemd.config.keys import BY_NAME, KEYS, LIMIT, SECTIONS, near
 from swarmmemd.config.values import Nested, problem
-
-LIMIT = 1024 * 1024
-"""Bytes that a configuration file may have."""
 
 _SEQUENCE = "tag:yaml.org,2002:seq"
 # What PyYAML's constructors raise for a scalar that its own tag does not fit, such as 2024-99-99.

@@ -8,6 +8,8 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 PREFIX = "SWARMMEMD_"
+LIMIT = 1024 * 1024
+"""Bytes that a configuration file may have."""
 
 
 class Kind(Enum):

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from swarmmemd.config.document import parse
 from swarmmemd.config.keys import BY_NAME, CONFIG, KEYS, PREFIX, SECTIONS, Key, near
 from swarmmemd.config.places import HERMES, Ground, Home, Real, Root, find_home, memory_notice, misplaced
 from swarmmemd.config.rim import read_file
@@ -144,6 +143,8 @@ def _read(file: Path, named: str | None, read: Read) -> tuple[Path | None, _Told
 
 
 def _parsed(data: bytes, file: Path) -> _Told:
+    from swarmmemd.config.document import parse  # brings YAML with it
+
     entries, problems = parse(data, file)
     given = {
         name: _Given(entry.value, f"file {file}", f"file {file} line {entry.line}")

@@ -5,7 +5,7 @@ import pwd
 import sys
 from pathlib import Path
 
-from swarmmemd.config.document import LIMIT
+from swarmmemd.config.keys import LIMIT
 from swarmmemd.config.shape import Account
 
 

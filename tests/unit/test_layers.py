@@ -32,7 +32,7 @@ LAYERS: list[set[str]] = [
         "schedule",
     },
     {"sources", "journal", "memory", "watch", "instance", "inbox", "notify", "standing", "access"},
-    {"turn", "tree", "recall", "backfill", "install"},
+    {"turn", "tree", "recall", "backfill", "install", "skills"},
     {"watchplan", "service", "doctor", "demo"},
     {"cli", "__main__"},
 ]
@@ -43,6 +43,7 @@ PURE = {
     *("checkpoint", "derive", "fold", "foreign", "handoff", "record", "redact", "remember", "render"),
     *("memory.appends", "sources.document", "sources.ledger", "sources.portion", "sources.roster"),
     *("sources.rows", "sources.runtime", "sources.terminal"),
+    *("recall.ages", "recall.briefing", "recall.lines", "recall.suspicion", "recall.terms", "recall.words"),
     *("install.mark", "install.unit", "install.agent"),
 }
 OUTSIDE = {
@@ -211,7 +212,7 @@ def test_pure_modules_ask_no_clock_and_open_nothing(module: str) -> None:
     ("library", "homes"),
     [
         ("watchdog", {"watch"}),
-        ("sqlite3", {"journal.schema", "journal.writer", "journal.follower", "sources.chat"}),
+        ("sqlite3", {"journal.schema", "journal.writer", "journal.follower", "sources.chat", "recall"}),
         ("click", {"cli", "demo"}),
     ],
 )

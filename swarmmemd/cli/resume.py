@@ -1,0 +1,49 @@
+"""`swarmmemd resume`: what a worker loads when it starts again."""
+
+import json
+import time
+
+import click
+
+from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.errors import Exit
+
+_EPILOG = """\b
+Examples:
+  swarmmemd resume swarm5
+  swarmmemd resume swarm5 --max-chars 8000
+  swarmmemd resume swarm5 --prompt
+"""
+
+
+@click.command("resume", epilog=_EPILOG)
+@click.argument("worker")
+@click.option("--prompt", is_flag=True, help="Print the compact prompt only.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--max-chars",
+    type=click.IntRange(min=1000),
+    default=20_000,
+    show_default=True,
+    help="Characters at most.",
+)
+@common_options
+@click.pass_context
+def resume_command(ctx: click.Context, worker: str, prompt: bool, as_json: bool, max_chars: int) -> int:
+    """Print what a worker loads at its start: who it is, its mission, the handoff, what happened last. Made from
+    the files as they are now, whether or not the daemon runs. Exits 1 if there is nothing of that worker."""
+    from swarmmemd.recall.resume import as_object, resume
+    from swarmmemd.text import harmless, one_row
+
+    found = resume(load_config(ctx).config, worker, int(time.time() * 1000), max_chars)
+    for trouble in found.troubles:
+        click.echo(one_row(trouble, 400), err=True)
+    if as_json:
+        click.echo(json.dumps({**as_object(found), "ok": found.found}, ensure_ascii=False))
+    elif prompt:
+        click.echo(harmless(found.prompt), nl=False)
+    elif found.found:
+        click.echo(found.text, nl=False)
+    if not found.found:
+        click.echo(f"Nothing of {worker} in {found.looked}", err=True)
+    return Exit.DONE if found.found else Exit.NOTHING

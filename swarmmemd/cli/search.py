@@ -1,0 +1,161 @@
+"""`swarmmemd search`: what the memory of the swarm says of some words."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.errors import Exit
+
+if TYPE_CHECKING:
+    from swarmmemd.config import Config
+    from swarmmemd.recall.search import Hit, Results, SearchQuery
+
+_EPILOG = """\b
+Examples:
+  swarmmemd search "rate limit"
+  swarmmemd search --worker swarm5 --type blocked parser
+  swarmmemd search --scope all --since 2026-04-28 --json foo/bar.py
+"""
+_TYPES = [
+    *("mission-start", "dispatch", "checkpoint", "handoff-requested", "handoff-written"),
+    *("resume", "blocked", "complete", "note"),
+]
+
+
+@click.command("search", epilog=_EPILOG)
+@click.argument("query", nargs=-1, required=True)
+@click.option("--worker", help="Only the memory of this worker.")
+@click.option("--mission", help="Only lines of this mission.")
+@click.option("--type", "type_", type=click.Choice(_TYPES), help="Only events of this type.")
+@click.option("--since", metavar="TIME", help="Only what happened at or after this ISO time.")
+@click.option(
+    "--scope",
+    type=click.Choice(("worker", "shared", "all")),
+    default="worker",
+    show_default=True,
+    help="The workers' own memory, the shared folder, or both.",
+)
+@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="Hits at most.")
+@click.option(
+    "--context", type=click.IntRange(0, 50), default=0, metavar="N", help="N lines around each hit."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@common_options
+@click.pass_context
+def search_command(
+    ctx: click.Context,
+    query: tuple[str, ...],
+    worker: str | None,
+    mission: str | None,
+    type_: str | None,
+    since: str | None,
+    scope: str,
+    limit: int,
+    context: int,
+    as_json: bool,
+) -> int:
+    """Search the memory files as they are now, whether or not the daemon runs. The words are taken literally; a
+    line that holds one of them is a hit. Exits 1 if there is none."""
+    from swarmmemd.model import parse_iso
+    from swarmmemd.recall.search import SearchQuery
+
+    at = parse_iso(since)
+    if since is not None and at is None:
+        raise click.BadParameter(
+            f"{since!r} is no ISO time such as 2026-04-28T12:00:00Z", param_hint="--since"
+        )
+    wanted = SearchQuery(
+        text=" ".join(query),
+        worker=worker,
+        mission=mission,
+        type=type_,
+        since=at,
+        scope=scope,
+        limit=limit,
+        context=context,
+    )
+    found = _search(load_config(ctx).config, wanted)
+    if as_json:
+        click.echo(_as_json(wanted.text, found))
+    else:
+        _tell(found)
+    _complain(found, wanted.text)
+    return Exit.DONE if found.hits else Exit.NOTHING
+
+
+def _search(config: "Config", query: "SearchQuery") -> "Results":
+    """With the index where there is one; SQLite is imported only then."""
+    from swarmmemd.layout import SEARCH
+    from swarmmemd.recall.search import scan
+
+    if not (config.state_dir / SEARCH).exists():
+        return scan(config, query)
+    from swarmmemd.recall.index import search
+
+    return search(config, query)
+
+
+def _as_json(text: str, found: "Results") -> str:
+    results = [_object(hit) for hit in found.hits]
+    return json.dumps({"ok": True, "query": _utf8(text), "results": results}, ensure_ascii=False)
+
+
+def _object(hit: "Hit") -> dict[str, Any]:
+    from swarmmemd.model import iso
+
+    shown: dict[str, Any] = {
+        "path": _utf8(hit.path),
+        "line": hit.line,
+        "score": hit.score,
+        "snippet": hit.snippet,
+        "workerId": hit.worker,
+        "missionId": hit.mission,
+        "at": iso(hit.at),
+        "type": hit.type.value if hit.type else None,
+    }
+    if hit.context:
+        shown["context"] = [{"line": number, "text": text} for number, text in hit.context]
+    return shown
+
+
+def _utf8(text: str) -> str:
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _tell(found: "Results") -> None:
+    """Two rows for each hit: where, whose and how old it is; and what it says."""
+    import time
+
+    from swarmmemd.model import iso
+    from swarmmemd.recall.ages import age
+    from swarmmemd.text import harmless
+
+    now = int(time.time() * 1000)
+    for hit in found.hits:
+        whose = "  ".join(part for part in (hit.worker or "shared", hit.mission, hit.type) if part)
+        click.echo(f"{harmless(hit.path)}:{hit.line}")
+        click.echo(f"  {whose}  {iso(hit.at)[:19]}Z, {age(hit.at, now)}")
+        rows = [*hit.context, (hit.line, hit.snippet)]
+        for number, text in sorted(rows):
+            click.echo(f"  {'>' if hit.context and number == hit.line else ' '} {text}")
+
+
+def _complain(found: "Results", text: str) -> None:
+    """On stderr: what could not be read, and, without a hit, what was searched where."""
+    from swarmmemd.text import one_row
+
+    for trouble in found.troubles:
+        click.echo(one_row(trouble, 400), err=True)
+    if found.hits:
+        return
+    if not found.query.sequence:
+        click.echo(f"{one_row(text, 80)}: there is no letter or digit in it to search for", err=True)
+        return
+    places = list(found.looked)
+    click.echo(f"Nothing holds {' or '.join(map(repr, found.query.words[:8]))}. Searched:", err=True)
+    for place in places[:20] or ["no worker's memory: there is no worker"]:
+        click.echo(f"  {one_row(place, 400)}", err=True)
+    if len(places) > 20:
+        click.echo(f"  and {len(places) - 20} more", err=True)

@@ -1,0 +1,96 @@
+"""Keeps the index current beside the daemon, in a thread of its own. docs/search.md, "Index"."""
+
+import contextlib
+import sqlite3
+import threading
+import time
+
+from swarmmemd.config import Config
+from swarmmemd.durable import Directory
+from swarmmemd.errors import SwarmmemdError
+from swarmmemd.layout import SEARCH
+from swarmmemd.recall.index import Index
+from swarmmemd.recall.tree import walk_of
+
+_EVERY = 60.0
+_SHARE = 500.0
+"""Times as long as a look at all files took is waited for the next one, so that many files do not mean much work."""
+_WORTH = 8 * 1024 * 1024
+"""Bytes of memory files below which no index is made: reading them is as quick."""
+
+
+class Keeper:
+    """The thread. It never disturbs who started it: an index that cannot be kept is only not there."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="search index", daemon=True)
+
+    def __enter__(self) -> "Keeper":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends after the file that it is at."""
+        self._end.set()
+        self._thread.join(2.0)
+
+    def _run(self) -> None:
+        wait = 1.0
+        while not self._end.wait(wait):
+            began = time.monotonic()
+            worth = is_worth_it(self._config)
+            wait = max(_EVERY, _SHARE * (time.monotonic() - began))
+            if worth:
+                with contextlib.suppress(sqlite3.Error, OSError, SwarmmemdError):
+                    keep(self._config, self._end)
+
+
+def is_worth_it(config: Config) -> bool:
+    """Whether there is an index already, or enough to read for one."""
+    if (config.state_dir / SEARCH).exists():
+        return True
+    size = 0
+    for file, _ in walk_of(config, None, "all"):
+        size += file.size
+        if size > _WORTH:
+            return True
+    return False
+
+
+def keep(config: Config, end: threading.Event) -> None:
+    """Brings the index up to date; one that is damaged, or of another version, is made anew. Between two files it
+    rests as long as the last one took."""
+    last = time.monotonic()
+
+    def pause() -> bool:
+        nonlocal last
+        ended = end.wait(min(time.monotonic() - last, 1.0))
+        last = time.monotonic()
+        return ended
+
+    try:
+        index = Index(config.state_dir / SEARCH, write=True)
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError):
+            raise
+        discard(config)
+        index = Index(config.state_dir / SEARCH, write=True)
+    try:
+        index.update(config, pause)
+    except sqlite3.DatabaseError as error:
+        index.close()
+        if not isinstance(error, sqlite3.OperationalError):
+            discard(config)
+        raise
+    finally:
+        index.close()
+
+
+def discard(config: Config) -> None:
+    """Removes the index. The log goes first: with another index it would be taken for that one's."""
+    with Directory.root(config.state_dir) as state:
+        for suffix in ("-wal", "-shm", ""):
+            with contextlib.suppress(FileNotFoundError):
+                state.unlink(f"{SEARCH}{suffix}")

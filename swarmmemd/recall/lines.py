@@ -1,0 +1,235 @@
+"""A memory file to its lines: the text of each, and when, for which mission and by which event. Pure.
+
+A line of JSON is searched by its values, any other by itself. docs/search.md, "Lines".
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from swarmmemd.model import EventType, MissionId, Unreadable, WorkerId, mission_id, parse_iso
+from swarmmemd.recall.words import Matcher, fold
+from swarmmemd.sources.document import json_object
+
+_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
+_ENTRY = re.compile(r"## (\d{2}:\d{2}) UTC — ([a-z-]+)\s*")
+_MISSION = re.compile(r"- Mission: (\S+)\s*")
+_LAST = 253_402_300_799_999
+_TYPES = frozenset(EventType)
+
+
+class Kind(StrEnum):
+    """What a memory file is, by its path."""
+
+    RECORDS = "records"
+    EPISODE = "episode"
+    HANDOFF = "handoff"
+    PAGE = "page"
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a file without its content. `mission` is the one in its path; `written` is its mtime, ms."""
+
+    kind: Kind
+    name: str
+    worker: WorkerId | None
+    mission: MissionId | None
+    written: int
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One line, counted from 1. `at` is ms: of the event it tells of, else when the file was written."""
+
+    number: int
+    text: str
+    at: int
+    mission: MissionId | None
+    type: EventType | None
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of an episode, with its heading."""
+
+    at: int
+    mission: MissionId | None
+    type: EventType | None
+    text: str
+
+
+class _Entry(msgspec.Struct, frozen=True, gc=False):
+    """From which line on what holds, in an episode or a handoff."""
+
+    first: int
+    at: int
+    mission: MissionId | None
+    type: EventType | None
+
+
+def moment(mtime_ns: int) -> int:
+    """The time of a file in ms; one that no calendar has, which anybody can set, is the nearest that it has."""
+    return min(max(mtime_ns // 1_000_000, 0), _LAST)
+
+
+def about(
+    folders: tuple[str, ...], name: str, worker: WorkerId | None, written: int, shared: bool = False
+) -> About:
+    """What the path of a file says. `folders` are those below the worker's `memory/` or below the shared root."""
+    mission = None
+    kind = Kind.RECORDS if name.endswith(".jsonl") else Kind.PAGE
+    if shared and folders[:2] == ("swarm", "missions") and len(folders) > 2:
+        mission = mission_id(folders[2])
+    elif not shared and folders[:1] == ("missions",) and len(folders) > 1:
+        mission = mission_id(folders[1])
+    elif folders[:1] == ("episodes",) and _DAY.fullmatch(name):
+        kind = Kind.EPISODE
+    elif folders[:1] in (("handoffs",), ("session-snapshots",)) and kind is Kind.PAGE:
+        kind = Kind.HANDOFF
+        if not shared and folders == ("handoffs",) and name != "latest.md":
+            mission = mission_id(name.removesuffix(".md"))
+    return About(kind=kind, name=name, worker=worker, mission=mission, written=written)
+
+
+class Document:
+    """The content of one memory file. Bytes that are no UTF-8 are read as U+FFFD."""
+
+    def __init__(self, data: bytes, about: About) -> None:
+        self.about = about
+        self.data = data
+
+    @cached_property
+    def rows(self) -> list[str]:
+        """The lines as they stand there, without their line breaks."""
+        rows = self.data.decode("utf-8", "replace").split("\n")
+        return rows[:-1] if rows[-1] == "" else rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def _lengths(self) -> list[int]:
+        return [len(row) for row in self.data.split(b"\n")]
+
+    def length(self, number: int) -> int:
+        """Bytes of the line without its line break."""
+        return self._lengths[number - 1]
+
+    @property
+    def dated(self) -> bool:
+        """Whether every line of a file of records says itself when it was: then what is appended changes none."""
+        return all(parse_iso(self._record_at(row)) is not None for row in self.rows)
+
+    @staticmethod
+    def _record_at(row: str) -> object:
+        found = json_object(row.encode()) if row.startswith("{") else None
+        return found.get("at") if isinstance(found, dict) else None
+
+    def line(self, number: int) -> Line:
+        """The line of that number."""
+        row = self.rows[number - 1]
+        if self.about.kind is Kind.RECORDS:
+            return record_line(number, row, self.about)
+        entry = self._entry(number)
+        return Line(number=number, text=row, at=entry.at, mission=entry.mission, type=entry.type)
+
+    def candidates(self, matcher: Matcher) -> Iterator[Line]:
+        """The lines that can hold a word of the query."""
+        numbers = matcher.lines(self.data)
+        records = self.about.kind is Kind.RECORDS
+        if numbers is not None:
+            if records and b"\\u" in self.data:
+                # An escape can stand for any letter: such a line is looked at decoded.
+                numbers |= {number for number, row in enumerate(self.rows) if "\\u" in row}
+            for number in sorted(numbers):
+                if number < len(self):
+                    yield self.line(number + 1)
+            return
+        for number, row in enumerate(self.rows, 1):
+            if (records and "\\u" in row) or matcher.could(row.lower() if row.isascii() else fold(row)):
+                yield self.line(number)
+
+    def _entry(self, number: int) -> _Entry:
+        return self._entries[bisect_right(self._entries, number, key=lambda entry: entry.first) - 1]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The entries of an episode file, in the order in which they stand there."""
+        marks = self._entries
+        ends = [*(mark.first - 1 for mark in marks[2:]), len(self)]
+        return [
+            Entry(
+                at=mark.at,
+                mission=mark.mission,
+                type=mark.type,
+                text="\n".join(self.rows[mark.first - 1 : end]).strip(),
+            )
+            for mark, end in zip(marks[1:], ends, strict=True)
+        ]
+
+    @cached_property
+    def _entries(self) -> list[_Entry]:
+        about = self.about
+        if about.kind is Kind.EPISODE:
+            return _episode_entries(self.rows, about)
+        mission = about.mission
+        if about.kind is Kind.HANDOFF:
+            from swarmmemd.handoff import named_mission  # brings the templates with it
+
+            mission = named_mission(self.rows) or mission
+        return [_Entry(0, about.written, mission, None)]
+
+
+def record_line(number: int, row: str, about: About) -> Line:
+    """A line of a file of records: its values, the summary first, each once. A line that is no JSON object is
+    searched as it stands there."""
+    found = json_object(row.encode()) if row.startswith("{") else Unreadable("no object")
+    if isinstance(found, Unreadable):
+        return Line(number=number, text=row, at=about.written, mission=about.mission, type=None)
+    values: dict[str, None] = {}
+    _collect(found.pop("summary", None), values)
+    _collect(found.pop("event", None), values)
+    _collect(found, values)
+    at = parse_iso(found.get("at"))
+    type = found.get("type")
+    return Line(
+        number=number,
+        text=" · ".join(values),
+        at=about.written if at is None else at,
+        mission=mission_id(found.get("missionId")) or about.mission,
+        type=EventType(type) if isinstance(type, str) and type in _TYPES else None,
+    )
+
+
+def _collect(value: Any, into: dict[str, None]) -> None:
+    """Every text and number in a JSON value, in order."""
+    ahead = [value]
+    while ahead:
+        value = ahead.pop()
+        if isinstance(value, str):
+            into.setdefault(value)
+        elif isinstance(value, dict):
+            ahead.extend(reversed(value.values()))
+        elif isinstance(value, list):
+            ahead.extend(reversed(value))
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            into.setdefault(str(value))
+
+
+def _episode_entries(rows: list[str], about: About) -> list[_Entry]:
+    day = about.name.removesuffix(".md")
+    begin = parse_iso(day)
+    entries = [_Entry(0, about.written if begin is None else begin, None, None)]
+    for number, row in enumerate(rows, 1):
+        if not row.startswith(("## ", "- Mission: ")):
+            continue
+        if heading := _ENTRY.fullmatch(row):
+            at = parse_iso(f"{day}T{heading[1]}")
+            type = EventType(heading[2]) if heading[2] in _TYPES else None
+            entries.append(_Entry(number, entries[0].at if at is None else at, None, type))
+        elif (found := _MISSION.fullmatch(row)) and entries[-1].mission is None and entries[-1].first:
+            entries[-1] = msgspec.structs.replace(entries[-1], mission=mission_id(found[1]))
+    return entries

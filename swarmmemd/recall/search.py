@@ -1,0 +1,235 @@
+"""Search of the memory files as they are now. docs/search.md.
+
+What a search finds is defined by `Scan`, which reads every file. The index may only be quicker.
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from swarmmemd.config import Config
+from swarmmemd.errors import UsageError
+from swarmmemd.model import Event, EventType, MissionId, WorkerId, mission_id, worker_id
+from swarmmemd.recall.lines import About, Document, Kind, Line
+from swarmmemd.recall.suspicion import could_hold_secret
+from swarmmemd.recall.tree import LIMIT, MemoryPath, Walk, read, walk_of
+from swarmmemd.recall.words import WIDTH, Match, Matcher, Query, around, fold, parse_query, snippet
+from swarmmemd.text import one_row
+
+if TYPE_CHECKING:
+    from swarmmemd.redact import Redactor
+
+_AROUND = 20_000
+"""Characters of a long line, around the first word, that are looked through for secrets before it is cut."""
+_BEGINNING = 60
+"""Characters in which a copy must agree with what it copies, whatever else makes the two the same event."""
+
+
+class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """What is searched for, and where. `since` is ms; `context` is how many lines around each hit are wanted."""
+
+    text: str
+    worker: str | None = None
+    mission: str | None = None
+    type: str | None = None
+    since: int | None = None
+    scope: str = "worker"
+    limit: int = 10
+    context: int = 0
+
+
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that was found. Its texts are harmless on a terminal; `at` is ms."""
+
+    path: str
+    line: int
+    score: int
+    snippet: str
+    worker: WorkerId | None
+    mission: MissionId | None
+    type: EventType | None
+    at: int
+    context: tuple[tuple[int, str], ...] = ()
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True):
+    """The hits, the best first; the folders that were searched; and what could not be read."""
+
+    hits: tuple[Hit, ...]
+    looked: tuple[str, ...]
+    troubles: tuple[str, ...]
+    query: Query
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which lines count beside their words."""
+
+    mission: MissionId | None
+    type: str | None
+    since: int | None
+
+    def holds(self, at: int, mission: str | None, type: str | None) -> bool:
+        """Whether such a line counts."""
+        return (
+            (self.mission is None or mission == self.mission)
+            and (self.type is None or type == self.type)
+            and (self.since is None or at >= self.since)
+        )
+
+
+class Ranked(NamedTuple):
+    """A line that answers the query. Ordered: the best first, then the newest, then by place."""
+
+    worse: tuple[bool, int, int]
+    path: str
+    number: int
+    line: Line
+    match: Match
+    file: MemoryPath
+    document: Document | None
+
+
+def ranked(match: Match, line: Line, file: MemoryPath, document: Document | None) -> Ranked:
+    """The line in its rank."""
+    key = (not match.phrase, -match.count, -line.at)
+    return Ranked(key, file.path, line.number, line, match, file, document)
+
+
+def wanted(query: SearchQuery) -> tuple[WorkerId | None, Wanted]:
+    """The ids of the query, checked. Raises `UsageError`."""
+    worker = worker_id(query.worker) if query.worker is not None else None
+    if query.worker is not None and worker is None:
+        raise UsageError(f"{query.worker!r} is no worker id", "Letters, digits, - and _, at most 64.")
+    mission = mission_id(query.mission) if query.mission is not None else None
+    if query.mission is not None and mission is None:
+        raise UsageError(f"{query.mission!r} is no mission id", "Letters, digits and _.:- , at most 128.")
+    if not query.text.strip():
+        raise UsageError("There is nothing to search for", 'Give a word: swarmmemd search "parser"')
+    return worker, Wanted(mission=mission, type=query.type, since=query.since)
+
+
+def scan(config: Config, query: SearchQuery) -> Results:
+    """Searches by reading every file. Raises `UsageError`."""
+    worker, filters = wanted(query)
+    words = parse_query(query.text)
+    walk = walk_of(config, worker, query.scope)
+    found = heapq.nsmallest(query.limit, scanned(walk, Matcher(words), filters)) if words.sequence else []
+    return results(found, config, query, words, walk)
+
+
+def scanned(walk: Walk, matcher: Matcher, filters: Wanted) -> Iterator[Ranked]:
+    """Every line of the files that answers, in no order."""
+    for file, folder in walk:
+        try:
+            found = read(file, folder)
+        except OSError as error:
+            walk.trouble(file.path, error)
+            continue
+        if found is None:
+            continue
+        document, signature = found
+        if signature.size > LIMIT:
+            walk.troubles.append(f"{file.path}: only its first {LIMIT} bytes were searched")
+        yield from answers(file, document, matcher, filters)
+
+
+def answers(file: MemoryPath, document: Document, matcher: Matcher, filters: Wanted) -> Iterator[Ranked]:
+    """The lines of one file that answer."""
+    for line in document.candidates(matcher):
+        if not filters.holds(line.at, line.mission, line.type):
+            continue
+        match = matcher.match(fold(line.text))
+        if match is not None and not is_copy(document, line, match, matcher):
+            yield ranked(match, line, file, document)
+
+
+def is_copy(document: Document, line: Line, match: Match, matcher: Matcher) -> bool:
+    """Whether another writer's record only says again what a record of ours in the file says, which is found as
+    well. docs/contracts.md, "Beside another writer"."""
+    worker, row = document.about.worker, document.rows[line.number - 1]
+    if worker is None or not is_record_of_others(row, document.about):
+        return False
+    from swarmmemd.foreign import Foreign, same
+    from swarmmemd.record import decode
+
+    other = decode(row.encode(), worker)
+    if not isinstance(other, Foreign) or not other.text.strip():
+        return False
+    beginning = fold(other.text)[:_BEGINNING]
+    return any(
+        event.mission == other.mission
+        and same(event, other)
+        and fold(event.summary)[:_BEGINNING] == beginning
+        and (ours := matcher.match(fold(document.line(number).text))) is not None
+        and ours >= match
+        for number, event in _own(document, worker)
+    )
+
+
+def is_record_of_others(row: str, about: About) -> bool:
+    """Whether the line can be a record that another writer left among ours."""
+    return about.kind is Kind.RECORDS and row.startswith("{") and '"id":"ev_' not in row
+
+
+def _own(document: Document, worker: WorkerId) -> Iterator[tuple[int, Event]]:
+    from swarmmemd.record import decode
+
+    for number, row in enumerate(document.rows, 1):
+        if '"ev_' in row and isinstance(event := decode(row.encode(), worker), Event):
+            yield number, event
+
+
+def results(found: Iterable[Ranked], config: Config, query: SearchQuery, words: Query, walk: Walk) -> Results:
+    """What is shown of the lines that were found."""
+    shown = _Shown(config, query, words)
+    return Results(
+        hits=tuple(map(shown.hit, found)),
+        looked=tuple(str(area.path) for area in walk.areas),
+        troubles=tuple(walk.troubles),
+        query=words,
+    )
+
+
+class _Shown:
+    """Makes hits: texts without secrets, on one line, harmless. The rules are loaded when a text needs them."""
+
+    def __init__(self, config: Config, query: SearchQuery, words: Query) -> None:
+        self._config, self._query, self._words = config, query, words
+
+    @cached_property
+    def _redactor(self) -> "Redactor":
+        from swarmmemd.redact import Redactor
+
+        return Redactor(self._config.redact.patterns, self._config.redact.allow)
+
+    def _safe(self, text: str) -> str:
+        if not (self._config.redact.patterns or could_hold_secret(text)):
+            return text
+        return self._redactor.redact(text).text
+
+    def hit(self, one: Ranked) -> Hit:
+        """What is shown of one line. It is redacted before it is cut: half a token is not recognised."""
+        text = self._safe(around(one.line.text, self._words, _AROUND))
+        return Hit(
+            path=one.path,
+            line=one.number,
+            score=one.match.score,
+            snippet=one_row(snippet(text, self._words), 8 * WIDTH),
+            worker=one.file.about.worker,
+            mission=one.line.mission,
+            type=one.line.type,
+            at=one.line.at,
+            context=self._context(one),
+        )
+
+    def _context(self, one: Ranked) -> tuple[tuple[int, str], ...]:
+        """The lines around it, the hit itself left out."""
+        document, count = one.document, self._query.context
+        if not count or document is None:
+            return ()
+        first, last = max(one.number - count, 1), min(one.number + count, len(document))
+        texts = {n: document.line(n).text[:_AROUND] for n in range(first, last + 1) if n != one.number}
+        return tuple((number, one_row(self._safe(text), 400)) for number, text in texts.items())
