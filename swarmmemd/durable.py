@@ -126,6 +126,12 @@ class Directory:
         into.sync()
         self.sync()
 
+    def rename(self, name: str, to: str) -> None:
+        """Gives a file of this folder another name in it."""
+        seam.call("rename", name)
+        os.rename(name, to, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+        self.sync()
+
     def unlink(self, name: str) -> None:
         """Removes the name."""
         seam.call("unlink", name)
@@ -173,7 +179,9 @@ def sync(descriptor: int, name: str) -> None:
 class Appending:
     """A file that only ever grows by a suffix, open for one append."""
 
-    def __init__(self, directory: Directory, name: str, create: bool = True) -> None:
+    def __init__(
+        self, directory: Directory, name: str, create: bool = True, permissions: int = 0o666
+    ) -> None:
         self.name = name
         self._directory = directory
         flags = os.O_RDWR | os.O_APPEND
@@ -184,7 +192,7 @@ class Appending:
             if not create:
                 raise
             seam.call("create", name)
-            self._descriptor = open_file(directory, name, flags | os.O_CREAT)
+            self._descriptor = open_file(directory, name, flags | os.O_CREAT, permissions)
             self._made = True
 
     def __enter__(self) -> "Appending":

@@ -20,6 +20,8 @@ LOCK = "lock"
 STATUS = "status.json"
 LAST_EXIT = "last-exit.json"
 INBOX = "inbox"
+AUDIT = "audit.jsonl"
+DISPLACED = "displaced"
 
 
 class Place(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ from swarmmemd.durable import Directory, private_directory, sweep_temporaries
 from swarmmemd.errors import DeniedError, StorageError
 from swarmmemd.instance import Holder, Instance
 from swarmmemd.journal import Journal
+from swarmmemd.memory.audit import AuditLog
 from swarmmemd.memory.shared import SharedMemory
 from swarmmemd.memory.worker import Memory
 from swarmmemd.model import MissionId, Unreadable, WorkerId, iso
@@ -60,9 +61,11 @@ class Tree:
             config.profiles_root,
             journal,
             redactor,
+            self.memory.auditor,
             claim=lambda: instance.take_root(config.shared_root),
         )
         self.turns = Turns(config, journal, self.memory, self.shared, clock)
+        self.audit = AuditLog(state, journal)
         self._clock = clock
         self._instance = instance
 
@@ -93,6 +96,11 @@ class Tree:
         self.config = config
         self.memory.settle_within(config.coexist.settle_ms / 1000)
 
+    def settle(self) -> None:
+        """Commits what was applied, and brings the audit log up to date. Raises `StorageError`."""
+        self.turns.settle()
+        self.audit.append()
+
     def archive(self, mission: MissionId) -> int | None:
         """Archives a completed mission. Gives the number of files that changed; None if nobody completed it."""
         return self.shared.archive_by_hand(mission)
@@ -106,6 +114,8 @@ class Tree:
         unread += [
             f"{one.id}/{path}: {why}" for one in workers for path, why in one.refused_handoffs().items()
         ]
+        if self.audit.trouble:
+            unread.append(self.audit.trouble)
         return (*unread, *(f"{one.id}/{o.path}: {o.reason}" for one in workers for o in one.obstacles))
 
     def everything(self) -> Report:
@@ -149,8 +159,15 @@ def _opened(config: Config, clock: Clock, stack: ExitStack) -> Tree:
     stack.callback(journal.close)
     tree = Tree(config, clock, state, instance, journal)
     stack.callback(tree.memory.close)
+    stack.callback(_settle, tree)
     tree.turns.recover()
     return tree
+
+
+def _settle(tree: Tree) -> None:
+    """What cannot be committed at the end is applied once more at the next start, which changes nothing."""
+    with contextlib.suppress(StorageError):
+        tree.settle()
 
 
 def _refuse_root(config: Config) -> None:

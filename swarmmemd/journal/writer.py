@@ -6,7 +6,7 @@ from the events would lose or invent some after a crash. docs/architecture.md, "
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from swarmmemd.audit import Head, Written
 from swarmmemd.durable import Mark
 from swarmmemd.errors import StorageError
+from swarmmemd.journal.audits import AuditRows, AuditState, audit_state
 from swarmmemd.journal.schema import PRAGMAS, check_file, check_schema, explained
 from swarmmemd.journal.values import (
     HANDOFF_COLUMNS,
@@ -47,6 +49,8 @@ class Journal:
         self._marks: dict[tuple[WorkerId, str], FileMark] = {}
         self._shown: set[tuple[WorkerId, MissionId]] = set()
         self._archived: set[tuple[WorkerId, MissionId]] = set()
+        self._copies: dict[str, str] = {}
+        self._audit = AuditRows(connection)
 
     @classmethod
     def open(cls, path: Path) -> "Journal":
@@ -75,6 +79,9 @@ class Journal:
         try:
             with suppress(StorageError):
                 self.flush()
+                if self._audit.unmarked:
+                    with self._transaction():
+                        pass
         finally:
             self._db.close()
 
@@ -191,6 +198,8 @@ class Journal:
         shown: Iterable[tuple[WorkerId, MissionId]] = (),
         archived: Iterable[tuple[WorkerId, MissionId]] = (),
         unplaced: Iterable[int] = (),
+        written: Iterable[Written] = (),
+        copies: Mapping[str, str] | None = None,
     ) -> None:
         """Notes what was applied. It is committed with the next record, or by `flush`: until then a crash
         makes it be applied once more, which changes nothing."""
@@ -199,6 +208,23 @@ class Journal:
         self._marks.update({(mark.worker, mark.path): mark for mark in marks})
         self._shown.update(shown)
         self._archived.update(archived)
+        self._audit.note(list(written))
+        self._copies.update(copies or {})
+
+    def audit(self) -> AuditState:
+        """The audit log as it is committed."""
+        try:
+            return audit_state(self._db)
+        except sqlite3.Error as error:
+            raise explained(error, self.path) from error
+
+    def adopt_audit(self, head: Head) -> None:
+        """The audit log goes on from `head`: this journal is new, and the log is not."""
+        self._audit.adopt(head)
+
+    def audited(self, last: int, mark: Mark) -> None:
+        """The lines of the audit log up to number `last` stand in its file. Committed with what comes next."""
+        self._audit.appended(last, mark)
 
     def place(self, worker: WorkerId, sha256: str) -> None:
         """Counts, durably, that this version is put into the shared folder: before it is, so that a crash can
@@ -209,7 +235,14 @@ class Journal:
 
     def flush(self) -> None:
         """Commits what was settled, if anything was."""
-        if self._applied or self._marks or self._shown or self._archived:
+        if (
+            self._applied
+            or self._marks
+            or self._shown
+            or self._archived
+            or self._copies
+            or self._audit.waiting
+        ):
             with self._transaction():
                 pass
 
@@ -237,6 +270,8 @@ class Journal:
                 f"{self.path}: {error.strerror}", "Free some space or mend the disk."
             ) from error
         self._applied, self._marks, self._shown, self._archived = {}, {}, set(), set()
+        self._copies = {}
+        self._audit.committed()
 
     def _settled(self) -> None:
         self._db.executemany(
@@ -252,6 +287,8 @@ class Journal:
         self._db.executemany(
             "UPDATE mission SET archived = 1 WHERE worker = ? AND mission = ?", list(self._archived)
         )
+        self._db.executemany("INSERT OR REPLACE INTO copy VALUES (?, ?)", list(self._copies.items()))
+        self._audit.write()
 
     def _events(self, change: Change) -> list[Recorded]:
         state = APPLIED if change.applied else WAITING

@@ -16,6 +16,7 @@ from swarmmemd.errors import StorageError
 from swarmmemd.handoff import OWN, sha256
 from swarmmemd.journal import Journal, KeptHandoff
 from swarmmemd.layout import Place
+from swarmmemd.memory.audit import Auditor
 from swarmmemd.memory.obstacles import Obstacle
 from swarmmemd.model import MissionId, WorkerId, iso, worker_id
 from swarmmemd.redact import Redactor
@@ -39,12 +40,14 @@ class SharedMemory:
         profiles_root: Path,
         journal: Journal,
         redactor: Redactor,
+        auditor: Auditor,
         claim: Callable[[], object],
     ) -> None:
         self._root = root
         self._profiles = profiles_root
         self._journal = journal
         self._redactor = redactor
+        self._auditor = auditor
         self._claim = claim
         self.counts: dict[str, int] = {}
         self.overwritten: dict[WorkerId, str] = {}
@@ -110,6 +113,7 @@ class SharedMemory:
             if self._may_place(version, mission.handoff.rank):
                 self._journal.place(worker, version.sha256)
                 replace(folder, place.name, text, held.version if held else None)
+                self._auditor.replaced(f"{folder.shown}/{place.name}", text)
                 self._count(text)
                 self.overwritten.pop(worker, None)
             elif held is not None:
@@ -181,11 +185,13 @@ class SharedMemory:
             held = hold(folder, place.name, _LIMIT)
             if held is not None:
                 held.close()
-                if held.data == data:
-                    return 0
-            replace(folder, place.name, data, held.version if held else None)
-            self._count(data)
-            return 1
+            stands = held is not None and held.data == data
+            if not stands:
+                replace(folder, place.name, data, held.version if held else None)
+                self._auditor.replaced(f"{folder.shown}/{place.name}", data)
+                self._count(data)
+        self._journal.settle(copies={place.shown: sha256(data)})
+        return int(not stands)
 
     # Redaction
 

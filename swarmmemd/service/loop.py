@@ -241,7 +241,7 @@ class Daemon:
         """Commits what was applied, where no later turn did it on its way."""
         self._flush_at = _NEVER
         try:
-            self._running.turns.settle()
+            self._running.tree.settle()
         except StorageError as error:
             self._journal_health(error)
             self._flush_at = self._running.now() + 1.0

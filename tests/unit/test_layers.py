@@ -15,6 +15,7 @@ NAME = "swarmmemd"
 LAYERS: list[set[str]] = [
     {NAME, "model", "errors", "seam", "observation", "state", "identity", "text", "layout"},
     {
+        "audit",
         "checkpoint",
         "derive",
         "fold",
@@ -39,7 +40,18 @@ LAYERS: list[set[str]] = [
 
 PURE = {
     *("model", "observation", "state", "identity", "text", "errors"),
-    *("checkpoint", "derive", "fold", "foreign", "handoff", "record", "redact", "remember", "render"),
+    *(
+        "audit",
+        "checkpoint",
+        "derive",
+        "fold",
+        "foreign",
+        "handoff",
+        "record",
+        "redact",
+        "remember",
+        "render",
+    ),
     *("memory.appends", "sources.document", "sources.ledger", "sources.roster", "sources.runtime"),
 }
 OUTSIDE = {
