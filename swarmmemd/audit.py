@@ -80,12 +80,12 @@ def names(found: Iterable[str], current: str) -> list[str]:
     return [*sorted(name for name in found if _ROTATED.fullmatch(name)), current]
 
 
-def damages(files: Sequence[tuple[str, bytes]], head: Head, waiting: Sequence[bytes]) -> list[Damage]:
+def damages(files: Iterable[tuple[str, bytes]], head: Head, waiting: Sequence[bytes]) -> list[Damage]:
     """What is wrong with the log. `head` and `waiting`, lines that need not be in it yet, are the journal's. The
     log may have more than these: it is written on while it is read."""
     chain = _Chain(head, len(waiting))
     found: list[Damage] = []
-    name, at = files[-1][0] if files else "audit.jsonl", 0
+    name, at = "audit.jsonl", 0
     for name, data in files:
         at = 0
         for at, line in enumerate(data.splitlines(keepends=True), 1):

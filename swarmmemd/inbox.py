@@ -19,10 +19,12 @@ _LIMIT = 1 << 20
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What is asked for: `once` is a full turn for every worker, `archive` the archive of a mission."""
+    """What is asked for: `once` is a full turn for every worker, `archive` the archive of a mission, `rebuild` that the
+    files of a worker, a mission or all are made right again."""
 
     ask: str
     mission: str | None = None
+    worker: str | None = None
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -33,6 +35,8 @@ class Answer(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
     changed: int | None = None
     """Files of the archive that changed; None where no worker has completed the mission."""
+    files: tuple[str, ...] = ()
+    """Files that were made right."""
 
 
 def ask(state_dir: Path, request: Request, patience: float) -> Answer | None:

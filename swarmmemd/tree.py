@@ -5,6 +5,7 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -96,6 +97,22 @@ class Tree:
         self.config = config
         self.memory.settle_within(config.coexist.settle_ms / 1000)
 
+    def until_still(self, seconds: float) -> int:
+        """Turns for every worker until nothing waits any more, or the time is over. Gives the number of new events.
+
+        Raises `StorageError` where they cannot be recorded.
+        """
+        end, events = self._clock.monotonic() + seconds, 0
+        while True:
+            report = self.everything()
+            events += len(report.recorded)
+            if report.failure is not None:
+                raise report.failure
+            waits = [one.due for one in self.turns.workers.values() if one.due is not None]
+            if not waits or min(waits) > end:
+                return events
+            time.sleep(max(min(waits) - self._clock.monotonic(), 0.0))
+
     def settle(self) -> None:
         """Commits what was applied, and brings the audit log up to date. Raises `StorageError`."""
         self.turns.settle()
@@ -130,8 +147,9 @@ class Tree:
 
 
 @contextmanager
-def open_tree(config: Config, clock: Clock, allow_root: bool = False) -> Iterator[Tree]:
-    """Takes the locks, opens the journal and finishes what the last run left unapplied.
+def open_tree(config: Config, clock: Clock, allow_root: bool = False, anew: bool = False) -> Iterator[Tree]:
+    """Takes the locks, opens the journal and finishes what the last run left unapplied. With `anew` the journal is
+    set aside first, so that it is made from the memory files.
 
     Raises `HeldError`, `JournalError`, `StorageError` or `DeniedError`.
     """
@@ -139,14 +157,14 @@ def open_tree(config: Config, clock: Clock, allow_root: bool = False) -> Iterato
         _refuse_root(config)
     with ExitStack() as stack:
         try:
-            tree = _opened(config, clock, stack)
+            tree = _opened(config, clock, stack, anew)
         except OSError as error:
             where = error.filename or config.state_dir
             raise StorageError(f"{where}: {error.strerror}", "Free some space, or check the disk.") from error
         yield tree
 
 
-def _opened(config: Config, clock: Clock, stack: ExitStack) -> Tree:
+def _opened(config: Config, clock: Clock, stack: ExitStack, anew: bool) -> Tree:
     state = stack.enter_context(_state_directory(config))
     instance = Instance(state)
     stack.callback(instance.release)
@@ -155,6 +173,8 @@ def _opened(config: Config, clock: Clock, stack: ExitStack) -> Tree:
     instance.take_root(config.shared_root)
     sweep_temporaries(state)
     instance.say(_holder(config, clock))
+    if anew:
+        _set_aside(state, clock)
     journal = Journal.open(config.state_dir / layout.JOURNAL)
     stack.callback(journal.close)
     tree = Tree(config, clock, state, instance, journal)
@@ -162,6 +182,15 @@ def _opened(config: Config, clock: Clock, stack: ExitStack) -> Tree:
     stack.callback(_settle, tree)
     tree.turns.recover()
     return tree
+
+
+def _set_aside(state: Directory, clock: Clock) -> None:
+    """Renames the journal, its log with it. The log comes last: beside an empty journal SQLite drops it."""
+    stamp = iso(int(clock.wall() * 1000)).translate({ord(sign): None for sign in "-:."})
+    aside = f"{layout.JOURNAL.removesuffix('.db')}-{stamp}.db"
+    for suffix in ("", "-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            state.rename(layout.JOURNAL + suffix, aside + suffix)
 
 
 def _settle(tree: Tree) -> None:

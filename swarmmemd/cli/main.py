@@ -26,6 +26,8 @@ _COMMANDS = {
     "show": "Print a worker's memory.",
     "handoff": "Show a worker's handoffs, and every version there was.",
     "archive": "Archive a completed mission by hand.",
+    "verify": "Compare every memory file with the journal.",
+    "rebuild": "Make the memory files right again from the journal.",
 }
 """Name to what the list of commands says; each lives in the module of its name."""
 

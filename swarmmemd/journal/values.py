@@ -1,5 +1,6 @@
 """What goes into the journal and comes out of it."""
 
+import hashlib
 from typing import Any
 
 import msgspec
@@ -88,3 +89,8 @@ def kept_handoff(row: tuple[Any, ...]) -> KeptHandoff:
         text=bytes(text),
         placed=placed,
     )
+
+
+def line_digest(line: str) -> bytes:
+    """By what a line that we rendered is known."""
+    return hashlib.blake2b(line.encode("utf-8", "surrogatepass"), digest_size=12).digest()

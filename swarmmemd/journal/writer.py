@@ -4,7 +4,6 @@ Events and state are one transaction: a source shows a newer state at the next l
 from the events would lose or invent some after a crash. docs/architecture.md, "Journal".
 """
 
-import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,6 +25,7 @@ from swarmmemd.journal.values import (
     KeptHandoff,
     Recorded,
     kept_handoff,
+    line_digest,
     recorded,
 )
 from swarmmemd.model import EventId, MissionId, WorkerId
@@ -130,7 +130,7 @@ class Journal:
     def is_ours(self, worker: WorkerId, mission: MissionId, section: str, line: str) -> bool:
         """Whether we rendered exactly this line into that section for an event of the mission."""
         sql = "SELECT 1 FROM rendered WHERE worker = ? AND mission = ? AND section = ? AND line = ?"
-        return self._row(sql, worker, mission, section, _digest(line)) is not None
+        return self._row(sql, worker, mission, section, line_digest(line)) is not None
 
     def count_rendered(self, worker: WorkerId, mission: MissionId, section: str) -> int:
         """How many different lines we rendered into that section of the mission."""
@@ -170,6 +170,15 @@ class Journal:
         rows = self._db.execute(sql, (mission,)).fetchall()
         return [(WorkerId(worker), _mission_decoder.decode(state)) for worker, state in rows]
 
+    def read_back(self) -> tuple[int, int]:
+        """How many workers and events were read back from the memory files when the journal was made."""
+        sql = (
+            "SELECT count(DISTINCT event.worker), count(*) FROM event JOIN made ON made.worker = event.worker "
+            "WHERE seq <= read_back"
+        )
+        workers, events = self._rows(sql)[0]
+        return int(workers), int(events)
+
     # Writing
 
     def record(self, changes: Iterable[Change]) -> list[Recorded]:
@@ -186,7 +195,9 @@ class Journal:
                     row = (change.after.worker, found[-1].seq)
                     self._db.execute("INSERT OR REPLACE INTO made VALUES (?, ?)", row)
                 self._state(change)
-                rows = ((change.after.worker, r.mission, r.section, _digest(r.line)) for r in change.rendered)
+                rows = (
+                    (change.after.worker, r.mission, r.section, line_digest(r.line)) for r in change.rendered
+                )
                 self._db.executemany("INSERT OR IGNORE INTO rendered VALUES (?, ?, ?, ?)", rows)
                 self._handoffs(change)
         return new
@@ -321,7 +332,3 @@ class Journal:
                 self._archived.discard(key)
                 row = (*key, msgspec.json.encode(mission), 0 if mission.completed else 1)
                 self._db.execute("INSERT OR REPLACE INTO mission VALUES (?, ?, ?, 0, ?)", row)
-
-
-def _digest(line: str) -> bytes:
-    return hashlib.blake2b(line.encode("utf-8", "surrogatepass"), digest_size=12).digest()

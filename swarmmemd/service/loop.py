@@ -6,7 +6,7 @@ from swarmmemd import inbox
 from swarmmemd.config import Config
 from swarmmemd.errors import StorageError, SwarmmemdError
 from swarmmemd.log import Log, set_level
-from swarmmemd.model import WorkerId, mission_id
+from swarmmemd.model import MissionId, WorkerId, mission_id, worker_id
 from swarmmemd.service.health import judge
 from swarmmemd.service.members import Members
 from swarmmemd.service.report import write_status
@@ -190,12 +190,26 @@ class Daemon:
             running.troubles.update("inbox", None, running.now())
 
     def _carried_out(self, request: inbox.Request | None) -> inbox.Answer | None:
-        mission = mission_id(request.mission) if request is not None else None
-        if request is not None and request.ask == "once":
+        if request is None:
+            return None
+        worker, mission = worker_id(request.worker), mission_id(request.mission)
+        if (worker, mission) != (request.worker, request.mission):
+            return None  # an id that is none: not the same as none given
+        if request.ask == "once":
             return self._once()
-        if request is not None and request.ask == "archive" and mission is not None:
+        if request.ask == "archive" and mission is not None:
             return inbox.Answer(0, 0, changed=self._running.tree.archive(mission))
+        if request.ask == "rebuild":
+            return self._rebuilt(worker, mission)
         return None
+
+    def _rebuilt(self, worker: WorkerId | None, mission: MissionId | None) -> inbox.Answer:
+        """What is recorded goes into its files first, then what is wrong in them is made right."""
+        from swarmmemd.rebuild import rebuild
+
+        turn = self._once()
+        done = rebuild(self._running.tree, worker, mission)
+        return inbox.Answer(turn.workers, turn.events, done.problems, files=done.changed)
 
     def _once(self) -> inbox.Answer:
         """A full turn for every worker."""
