@@ -55,8 +55,8 @@ def newer_than_program(connection: sqlite3.Connection, path: Path) -> int:
     if version > SCHEMA:
         raise JournalError(
             f"{path} is of schema {version}, newer than this program (schema {SCHEMA})",
-            "Install the newer swarmmemd again. Or set the journal aside (rename it): the next start reads "
-            "the memory files back.",
+            "Install the newer swarmmemd again. Or set the journal aside (rename it) and read the memory files "
+            "back: swarmmemd rebuild --journal",
         )
     return version
 
@@ -88,6 +88,6 @@ def explained(error: sqlite3.Error, path: Path) -> StorageError | JournalError:
         raise error
     return JournalError(
         f"{path} is damaged: {text}",
-        "Set it aside (rename journal.db, journal.db-wal and journal.db-shm): the next start reads the memory "
-        "files back and loses nothing that is in them.",
+        "Set it aside (rename it) and read the memory files back, which loses nothing that is in them: "
+        "swarmmemd rebuild --journal",
     )

@@ -70,7 +70,7 @@ class _Entries:
         absent = self._damaged(absent)
         self._spots.sort(key=lambda spot: spot.start)
         order = self._in_order()
-        places = self._places(absent)
+        places = self._places(absent, order)
         text = self._headed(self._put_together(order, places))
         data = text.encode("utf-8", "surrogateescape")
         return Mended(data, tuple(sorted(self._faults, key=lambda fault: fault.line)))
@@ -192,9 +192,9 @@ class _Entries:
                 break
         return rest | {spot.start: number for spot, number in zip(ordered, wanted, strict=True)}
 
-    def _places(self, absent: Sequence[int]) -> dict[int, list[int]]:
+    def _places(self, absent: Sequence[int], order: dict[int, int]) -> dict[int, list[int]]:
         """After the spot with which index (-1: before all) the absent entries go."""
-        spots = sorted((spot.number, at) for at, spot in enumerate(self._spots))
+        spots = sorted((order[spot.start], at) for at, spot in enumerate(self._spots))
         numbers = [number for number, _ in spots]
         last = list(accumulate((at for _, at in spots), max))
         places: dict[int, list[int]] = {}

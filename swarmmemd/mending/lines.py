@@ -57,7 +57,7 @@ class _Lines:
         absent = self._bind(self._damaged(absent))
         self._judge_others()
         order = self._in_order()
-        after = self._places(absent)
+        after = self._places(absent, order)
         data = self._put_together(order, after)
         return Mended(data, tuple(sorted(self._faults, key=lambda fault: fault.line)), tuple(self._notes))
 
@@ -182,9 +182,9 @@ class _Lines:
             self._fault(wrong, f"{self._named(self._own[wrong])} stands here out of its order")
         return order
 
-    def _places(self, absent: Sequence[int]) -> dict[int, list[int]]:
+    def _places(self, absent: Sequence[int], order: dict[int, int]) -> dict[int, list[int]]:
         """After which line (-1: before all) the absent events go."""
-        spots = sorted((number, at) for at, number in self._own.items())
+        spots = sorted((number, at) for at, number in order.items())
         numbers = [number for number, _ in spots]
         last = list(accumulate((at for _, at in spots), max))
         first = min((at for _, at in spots), default=self._torn)

@@ -37,9 +37,9 @@ def mend_summary(
     """What is wrong with our part of the file, and the file made right. `other` is the mission that its H1 names,
     where that is another one; `others` says which lines we rendered for that."""
     text = _text(data)
-    right = text
+    right = _without_cut(text, summary)
     if text.strip() and not any(line.startswith("# ") for line in text.splitlines()):
-        right = f"{_h1(summary)}\n\n{text}"
+        right = f"{_h1(summary)}\n\n{right}"
     if other is not None:
         right = _of_this_mission(right, summary, other)
 
@@ -52,6 +52,14 @@ def mend_summary(
     if not text.strip():
         return Mended(_bytes(right), (Fault(1, "it is missing" if not data else "it is empty"),))
     return Mended(_bytes(right), tuple(_faults(text, right)))
+
+
+def _without_cut(text: str, summary: Summary) -> str:
+    """The text without a last line that is only the beginning of one of ours: the file was cut off there."""
+    last = text[text.rfind("\n") + 1 :]
+    wanted = {*fresh(summary).splitlines(), *(line for _, line in bullets_of(summary))}
+    cut = last.strip() and last not in wanted and any(line.startswith(last) for line in wanted)
+    return text[: len(text) - len(last)] if cut else text
 
 
 def _of_this_mission(text: str, summary: Summary, other: Summary) -> str:

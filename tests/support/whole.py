@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from swarmmemd.model import MissionId, WorkerId
 from swarmmemd.rebuild import Rebuilt, rebuild
@@ -30,14 +31,15 @@ def whole(base: Path) -> Home:
     home = Home(base, WORKER, OTHER)
     (home.workspace / "swarm.yaml").write_text(_ROSTER)
     for step, content in enumerate(story()):
-        for worker in (WORKER, OTHER):
-            home.put({**content, "workerId": worker}, worker)
+        home.put(content)
+        home.put(json.dumps({**content, "workerId": OTHER}).replace("path", "fence").encode(), OTHER)
         home.turn()
         if step == 1:
             _others_write(home)
         if step == 2:
             _hand_over(home)
-    second = {"currentMissionId": SECOND, "lastDispatchAt": 1777940000000, "currentTask": "Plant the hedge"}
+    second: dict[str, Any] = {"currentMissionId": SECOND, "currentTask": "Plant the hedge"}
+    second["lastDispatchAt"] = 1777940000000
     stamp = {"lastCheckIn": "2026-05-05T00:20:00.000Z"}
     home.put(dispatched(**second, **stamp))
     home.turn()
@@ -110,6 +112,8 @@ def _edited(data: bytes) -> bytes:
     """One of our values, changed."""
     for old, new in (
         (b"The path is laid", b"The path is late"),
+        (b"The fence is laid", b"The fence is late"),
+        (b"Lay the garden fence", b"Pay the garden fence"),
         (b"Half of the hedge", b"Half of the wedge"),
         (b"First row laid", b"First row lost"),
         (b"Lay the garden path", b"Pay the garden path"),
