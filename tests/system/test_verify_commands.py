@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -34,10 +33,10 @@ def _verdict(home: Home, *arguments: str, code: int = 0) -> dict[str, Any]:
 
 
 @pytest.fixture
-def worked(home: Home) -> Iterator[Home]:
+def worked(home: Home) -> Home:
     with running(home):
         _worked(home)
-    yield home
+    return home
 
 
 def test_beside_a_running_daemon(home: Home) -> None:
@@ -72,7 +71,7 @@ def test_while_much_happens_nothing_is_found(home: Home) -> None:
 
 def test_the_text_names_path_line_and_mend(worked: Home) -> None:
     done = worked.command("verify")
-    assert done.stdout == f"2 workers, {len(worked.events())} events, 8 files: all is right\n"
+    assert done.stdout == f"2 workers, {len(worked.events())} events, 12 files: all is right\n"
     summary = worked.mission(_WORKER, _MISSION) / "SUMMARY.md"
     summary.write_text(summary.read_text().replace("- Status: complete", "- Status: blocked"))
     done = worked.command("verify")
