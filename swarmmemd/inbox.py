@@ -16,6 +16,7 @@ from swarmmemd.layout import INBOX
 SUFFIX = ".request"
 _ANSWER = ".answer"
 _LIMIT = 1 << 20
+_LONGEST_ANSWER = 64 << 20
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -47,7 +48,7 @@ def ask(state_dir: Path, request: Request, patience: float) -> Answer | None:
         replace(inbox, name + SUFFIX, msgspec.json.encode(request), permissions=0o600)
         end = time.monotonic() + patience
         while time.monotonic() < end:
-            data = read_file(inbox, name + _ANSWER, _LIMIT)
+            data = read_file(inbox, name + _ANSWER, _LONGEST_ANSWER)
             if data is not None:
                 inbox.unlink(name + _ANSWER)
                 return msgspec.json.decode(data, type=Answer)

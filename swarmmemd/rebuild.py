@@ -10,8 +10,9 @@ from contextlib import closing
 import msgspec
 
 from swarmmemd import layout
-from swarmmemd.durable import Appending, Directory, Held, Moved, hold, replace
+from swarmmemd.durable import Appending, Directory, Mark, Moved, Version, hold, replace
 from swarmmemd.handoff import sha256
+from swarmmemd.journal import FileMark
 from swarmmemd.journal.inspector import Inspector
 from swarmmemd.model import MissionId, WorkerId
 from swarmmemd.recall.parts import Examiner, Kind, Part
@@ -106,10 +107,12 @@ def _put(tree: Tree, part: Part) -> None:
                 return
             if part.kind in _HANDOFFS and part.data and part.data.strip():
                 _set_aside(tree, part, part.data)
-            replace(folder, name, part.right, held.version if held else None)
+            version = replace(folder, name, part.right, held.version if held else None)
             tree.memory.auditor.replaced(f"{folder.shown}/{name}", part.right)
-            if held is not None and part.kind in _GROWING:
-                _bring_over(folder, name, held)
+            if part.kind in _GROWING:
+                _mark(tree, part, version)
+            if held is not None and (later := held.reread()) is not None:
+                _bring_over(tree, part, folder, later)
         except Moved as moved:
             if moved.data is not None:
                 replace(folder, name, moved.data)
@@ -122,13 +125,23 @@ def _root(tree: Tree, part: Part) -> Directory:
     return tree.shared.opened() if part.kind is Kind.SHARED else Directory.root(part.root)
 
 
-def _bring_over(folder: Directory, name: str, held: Held) -> None:
-    """What another writer appended to the file that was replaced, since it had it open."""
-    before = held.data
-    later = held.reread()
-    if later is not None and later.startswith(before):
-        with Appending(folder, name, create=False) as file:
+def _mark(tree: Tree, part: Part, version: Version) -> None:
+    """The daemon appends to the new file where it would have appended to the old one."""
+    assert part.worker is not None
+    known = tree.journal.mark(part.worker, part.place.shown)
+    if known is not None and part.right and part.right.endswith(b"\n"):
+        mark = Mark(version.device, version.inode, version.size)
+        tree.journal.settle(marks=[FileMark(part.worker, part.place.shown, mark, known.seq)])
+
+
+def _bring_over(tree: Tree, part: Part, folder: Directory, later: bytes) -> None:
+    """What another program wrote into the file that was replaced, since it had it open."""
+    before = part.data or b""
+    if part.kind in _GROWING and later.startswith(before):
+        with Appending(folder, part.place.name, create=False) as file:
             file.append(later[len(before) :])
+    elif part.kind is Kind.SUMMARY and part.worker is not None and part.mission is not None:
+        tree.bring_over(part.worker, part.mission, later)
 
 
 def _set_aside(tree: Tree, part: Part, data: bytes) -> None:

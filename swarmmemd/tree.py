@@ -118,6 +118,12 @@ class Tree:
         self.turns.settle()
         self.audit.append()
 
+    def bring_over(self, worker: WorkerId, mission: MissionId, other: bytes) -> None:
+        """Merges what stands in another version of the mission's `SUMMARY.md` into the one that is there."""
+        state = self.journal.load(worker)
+        if state is not None:
+            self.memory.reshow(state, mission, self._clock.monotonic(), (other,))
+
     def archive(self, mission: MissionId) -> int | None:
         """Archives a completed mission. Gives the number of files that changed; None if nobody completed it."""
         return self.shared.archive_by_hand(mission)

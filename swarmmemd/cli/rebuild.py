@@ -110,23 +110,28 @@ def _show(config: "Config", worker: "WorkerId | None", mission: "MissionId | Non
     with closing(Inspector(config.state_dir / JOURNAL)) as journal:
         one = examiner(config, journal, taken_up=is_running(config.state_dir) is not None)
         for part in wrong_parts(one, worker, mission):
-            count += 1
-            _diff(part)
+            count += _diff(part)
     click.echo(f"{count} files would be made right" if count else "nothing to change")
     return Exit.DONE
 
 
-def _diff(part: "Part") -> None:
+def _diff(part: "Part") -> bool:
+    """Shows what would be changed in the file. Says whether anything would be."""
     from difflib import unified_diff
 
     path = one_row(str(part.path), _WIDTH)
+    if part.right in (None, part.data):
+        for fault in part.faults:
+            click.echo(one_row(f"{path}:{fault.line}: {fault.what}. {part.mend}", _WIDTH), err=True)
+        return False
+    assert part.right is not None
     if not part.right:
-        why = "would be made again" if part.right is not None else "cannot be made again"
-        click.echo(f"{path}: {why}")
-        return
+        click.echo(f"{path}: would be made again")
+        return True
     old, new = (data.decode("utf-8", "replace").splitlines() for data in (part.data or b"", part.right))
     for line in unified_diff(old, new, path, path, "as it is", "made right", lineterm=""):
         click.echo(harmless(line))
+    return True
 
 
 def _journal(config: "Config", dry_run: bool, allow_root: bool) -> int:

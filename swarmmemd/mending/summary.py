@@ -87,7 +87,8 @@ def _says(text: str, summary: Summary) -> dict[str, tuple[list[str], list[str]]]
     """Each section as what counts of it: our lines in their order, and all others in any. Where others put theirs
     among ours is their affair, and so is a placeholder that they took away."""
     wanted = set(bullets_of(summary))
-    found: dict[str, tuple[list[str], list[str]]] = {}
+    head = next((line for line in text.splitlines() if line.startswith("# ")), "")
+    found: dict[str, tuple[list[str], list[str]]] = {"": ([head], [])}
     for title, body in bodies(text).items():
         ours, others = found.setdefault(title.casefold(), ([], []))
         for line in (line.rstrip() for line in body.splitlines()):

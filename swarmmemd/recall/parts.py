@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from swarmmemd import layout
 from swarmmemd.config import Config
@@ -49,7 +50,7 @@ class Kind(StrEnum):
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One file that is wholly or partly ours. `data` is what stands there, `right` what should; None for no file, and
-    for a file that cannot be made right. `mission`: whose archive it is in."""
+    for a file that cannot be made right. `worker`, `mission`: whose it is."""
 
     kind: Kind
     root: Path
@@ -58,6 +59,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     right: bytes | None = None
     faults: tuple[Fault, ...] = ()
     notes: tuple[Fault, ...] = ()
+    worker: WorkerId | None = None
     mission: MissionId | None = None
     mend: str = ""
     """How a fault is mended that `rebuild` cannot mend."""
@@ -66,6 +68,10 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     def path(self) -> Path:
         """Where it is."""
         return self.place.below(self.root)
+
+    def with_text(self, mended: Mended) -> "Part":
+        """The part with what was found."""
+        return replace(self, right=mended.data, faults=mended.faults, notes=mended.notes)
 
 
 class Examiner:
@@ -81,12 +87,12 @@ class Examiner:
         self.journal = journal
         self._config = config
         self._roster = roster
-        self._taken_up = taken_up
+        self.taken_up = taken_up
         self._redactor = Redactor(config.redact.patterns, config.redact.allow)
 
     def worker(self, worker: WorkerId, mission: MissionId | None = None) -> list[Part]:
         """The worker's files, and its latest handoff in the shared folder; those of one mission where one is named.
-        None where its profile is gone."""
+        Nothing where its profile is gone."""
         root = layout.profile(self._config.profiles_root, worker)
         if not root.is_dir():
             return []
@@ -102,48 +108,40 @@ class Examiner:
             whose = WorkerId(folders[3]) if len(folders) > 3 else None
             if here in waiting or (mission or here) != here or (worker and whose not in (worker, None)):
                 continue
-            part = self._read(Kind.ARCHIVE, self._config.shared_root, place, here)
+            part = self.read(Kind.ARCHIVE, self._config.shared_root, place, here)
             if part.faults:
                 yield part
                 continue
             faults: tuple[Fault, ...] = ()
             if part.data is None or sha256(part.data) != digest:
                 faults = (Fault(1, "it is missing" if part.data is None else "it is not what was archived"),)
-            yield msgspec.structs.replace(part, right=self._archived(here, whose, name), faults=faults)
+            yield replace(part, right=self._archived(here, whose, name), faults=faults)
 
     def _archived(self, mission: MissionId, worker: WorkerId | None, name: str) -> bytes | None:
         """What would be archived now. The manifest is made with the files that it lists."""
         if worker is None:
             return b""
         place = Place(layout.summary(mission).folders, name)
-        local = self._read(Kind.ARCHIVE, layout.profile(self._config.profiles_root, worker), place, mission)
+        local = self.read(Kind.ARCHIVE, layout.profile(self._config.profiles_root, worker), place, mission)
         return archived_form(self._redactor, name, local.data) if local.data is not None else None
 
-    def _read(self, kind: Kind, root: Path, place: Place, mission: MissionId | None = None) -> Part:
+    def read(self, kind: Kind, root: Path, place: Place, mission: MissionId | None = None) -> Part:
         """The file as it stands there. What is no file of its own is a fault, and never written through."""
         part = Part(kind=kind, root=root, place=place, mission=mission)
         try:
             with Directory.root(root) as base, base.descend(place.folders) as folder:
-                return msgspec.structs.replace(part, data=read_file(folder, place.name, _LIMIT))
+                return replace(part, data=read_file(folder, place.name, _LIMIT))
         except FileNotFoundError:
             return part
         except OSError as error:
             fault = Fault(1, f"it cannot be read: {error.strerror or error}", mendable=False)
-            return msgspec.structs.replace(
+            return replace(
                 part,
                 faults=(fault,),
                 mend=f"Look at {error.filename or part.path}, and move away what is no file.",
             )
 
     # What the parts of a worker need
-
-    def with_text(self, part: Part, mended: Mended) -> Part:
-        """The part with what was found."""
-        return msgspec.structs.replace(part, right=mended.data, faults=mended.faults, notes=mended.notes)
-
-    def read(self, kind: Kind, root: Path, place: Place, mission: MissionId | None = None) -> Part:
-        """The file as it stands there."""
-        return self._read(kind, root, place, mission)
 
     def local(self, version: KeptHandoff) -> bytes:
         """What the worker's own copies of a version hold."""
@@ -152,11 +150,6 @@ class Examiner:
     def safe(self, data: bytes) -> bytes:
         """What the shared folder may hold of a text."""
         return safe_text(self._redactor, data)
-
-    @property
-    def taken_up(self) -> bool:
-        """A daemon takes up new handoffs by itself."""
-        return self._taken_up
 
     def roster(self, worker: WorkerId) -> RosterWorker | None:
         """The worker's entry in the roster."""
@@ -199,24 +192,27 @@ class _Worker:
         if not self._waiting and not self._unshown and mission in (None, self._state.handed_off):
             yield from self._shared()
 
+    def _read(self, kind: Kind, place: Place, mission: MissionId | None = None) -> Part:
+        return replace(self._examiner.read(kind, self._root, place, mission), worker=self._worker)
+
     def _need(self, seq: int) -> Need:
         return Need.MAY if seq in self._waiting else Need.DUE
 
     def _events(self, mission: MissionId, due: list[Due]) -> Part:
-        part = self._examiner.read(Kind.EVENTS, self._root, layout.events(mission), mission)
+        part = self._read(Kind.EVENTS, layout.events(mission), mission)
         if part.faults:
             return part
         data = part.data or b""
         if self._read_back:
             self._own.update(one.event.id for one in due if one.event.id.encode() in data)
         mended = mend_lines(data, self._worker, mission, due, self._journal.owner)
-        return msgspec.structs.replace(
-            self._examiner.with_text(part, mended),
+        return replace(
+            part.with_text(mended),
             mend="To take it into the journal: swarmmemd rebuild --journal",
         )
 
     def _episode(self, day: str) -> Part:
-        part = self._examiner.read(Kind.EPISODE, self._root, layout.episode(day))
+        part = self._read(Kind.EPISODE, layout.episode(day))
         if part.faults:
             return part
         due = []
@@ -227,7 +223,7 @@ class _Worker:
             due.append(Due(one.event, need, ordered=not read_back))
         data = part.data or b""
         mended = mend_entries(data, self._worker, day, due, self._elsewhere(data, day))
-        return self._examiner.with_text(part, mended)
+        return part.with_text(mended)
 
     def _elsewhere(self, data: bytes, day: str) -> list[Due]:
         """The events of the worker and the day that the file says to be of, where those are others."""
@@ -238,7 +234,7 @@ class _Worker:
         return [Due(one.event) for one in self._journal.of_day(worker, names[2].strip())]
 
     def _summary(self, mission: MissionState) -> Part:
-        part = self._examiner.read(Kind.SUMMARY, self._root, layout.summary(mission.mission), mission.mission)
+        part = self._read(Kind.SUMMARY, layout.summary(mission.mission), mission.mission)
         if part.faults:
             return part
         data = part.data or b""
@@ -251,7 +247,7 @@ class _Worker:
             self._shown(other) if other else None,
             self._ours(other.mission) if other else None,
         )
-        return self._examiner.with_text(part, mended)
+        return part.with_text(mended)
 
     def _shown(self, mission: MissionState) -> Summary:
         shown = len(mission.files)
@@ -274,17 +270,17 @@ class _Worker:
             (layout.handoff(mission.mission), True),
             (layout.mission_handoff(mission.mission), False),
         ):
-            part = self._examiner.read(Kind.HANDOFF, self._root, place, mission.mission)
+            part = self._read(Kind.HANDOFF, place, mission.mission)
             yield part if part.faults else self._copy(part, right, source)
 
     def _copy(self, part: Part, right: bytes, source: bool) -> Part:
         """A copy of the handoff that counts. In a source a new text is somebody's handoff; elsewhere it is somebody's
         own affair, unless it is the copy, edited."""
         if part.data == right:
-            return msgspec.structs.replace(part, right=right)
+            return replace(part, right=right)
         what = self._absent_or_known(part)
         if what is None and not source and not is_damaged(part.data or b"", right):
-            return msgspec.structs.replace(part, notes=(Fault(1, "it is somebody else's text"),))
+            return replace(part, notes=(Fault(1, "it is somebody else's text"),))
         if what is None and not source:
             what = "the copy was changed or cut off"
         return self._new(part, right) if what is None else self._faulty(part, right, what)
@@ -307,12 +303,12 @@ class _Worker:
                 part, right, f"it is not the handoff that counts, and cannot be one: {found.refused}"
             )
         if self._examiner.taken_up:
-            return msgspec.structs.replace(part, notes=(Fault(1, "a new handoff, not taken up yet"),))
+            return replace(part, notes=(Fault(1, "a new handoff, not taken up yet"),))
         fault = Fault(1, "a text stands there that was not taken up yet", mendable=False)
-        return msgspec.structs.replace(part, faults=(fault,), mend="To take it up: swarmmemd once")
+        return replace(part, faults=(fault,), mend="To take it up: swarmmemd once")
 
     def _faulty(self, part: Part, right: bytes, what: str) -> Part:
-        return msgspec.structs.replace(part, right=right, faults=(Fault(1, what),))
+        return replace(part, right=right, faults=(Fault(1, what),))
 
     def _shared(self) -> Iterator[Part]:
         shown = self._state.missions.get(self._state.handed_off) if self._state.handed_off else None
@@ -326,13 +322,13 @@ class _Worker:
         if part.faults:
             yield part
         elif part.data in (right, version.text):
-            yield msgspec.structs.replace(part, right=part.data)
+            yield replace(part, right=part.data)
         elif (what := self._absent_or_known(part)) is None:
             yield self._new(part, right)
         elif part.data and part.data.strip() and not may_place(version, kept.rank):
             known = self._journal.handoff(self._worker, sha256(part.data))
             by = known.author if known else Author.WORKER
-            yield msgspec.structs.replace(part, notes=(Fault(1, f"overwritten by {by.value}, and left so"),))
+            yield replace(part, notes=(Fault(1, f"overwritten by {by.value}, and left so"),))
         else:
             yield self._faulty(part, right, what)
 
@@ -340,7 +336,7 @@ class _Worker:
         entry = self._examiner.roster(self._worker)
         for name, text in TEXTS.items() if entry is not None else ():
             assert entry is not None
-            part = self._examiner.read(Kind.IDENTITY, self._root, layout.identity_file(name))
+            part = self._read(Kind.IDENTITY, layout.identity_file(name))
             if part.data is None and not part.faults:
                 part = self._faulty(part, text(entry).encode("utf-8", "surrogateescape"), "it is missing")
             yield part

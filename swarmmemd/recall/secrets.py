@@ -23,7 +23,8 @@ class Place(msgspec.Struct, frozen=True):
 
 def secrets_in(root: Path, redactor: Redactor) -> Iterator[Place]:
     """Every place in the files below `root`. Links are not followed."""
-    for folder, folders, names in os.walk(root):
+    closed: list[OSError] = []
+    for folder, folders, names in os.walk(root, onerror=closed.append):
         folders.sort()
         for name in sorted(names):
             path = Path(folder, name)
@@ -36,6 +37,9 @@ def secrets_in(root: Path, redactor: Redactor) -> Iterator[Place]:
             if b"\0" not in data[:8192]:
                 found = _in_records if name.endswith(".jsonl") else _in_text
                 yield from (Place(path, line, kind) for line, kind in found(data, redactor))
+    for refusal in closed:
+        if not isinstance(refusal, FileNotFoundError):
+            yield Place(Path(refusal.filename or root), 1, "", refusal.strerror or str(refusal))
 
 
 def _in_text(data: bytes, redactor: Redactor) -> Iterator[tuple[int, str]]:

@@ -176,7 +176,10 @@ def _audit(config: Config, journal: Inspector, running: bool, verdict: Verdict) 
 def _audit_files(state_dir: Path) -> Iterator[tuple[str, bytes]]:
     with Directory.root(state_dir) as state:
         for name in names(state.names(), layout.AUDIT):
-            data = read_file(state, name, _LIMIT)
+            try:
+                data = read_file(state, name, _LIMIT)
+            except OSError:
+                data = b""  # no file of its own: all of its lines are missing
             if data is not None:
                 yield name, data
 

@@ -4,13 +4,19 @@ docs/contracts.md, "Verify and rebuild".
 """
 
 import itertools
+import os
 import shutil
+import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from swarmmemd.layout import JOURNAL
+from swarmmemd.seam import Hook
+from tests.support.faults import hooked
 from tests.support.trees import MISSION, WORKER, Home, Kept, dispatched
 from tests.support.whole import DAMAGE, OTHER, calm, found, made_right, ours, whole
 
@@ -147,6 +153,52 @@ def test_an_entry_that_was_removed_comes_back_in_its_place(tree: Home) -> None:
     assert [finding.path for finding in found(tree).findings] == [str(path)]
     made_right(tree)
     assert path.read_text() == before
+
+
+def test_after_it_was_made_right_the_daemon_goes_on_where_it_was(tree: Home) -> None:
+    tree.events().unlink()
+    made_right(tree)
+    with closing(sqlite3.connect(tree.state / JOURNAL)) as db:
+        rows = db.execute(
+            "SELECT inode, size FROM file WHERE worker = ? AND path LIKE ?", (WORKER, f"%{MISSION}/events%")
+        )
+        assert rows.fetchall() == [(tree.events().stat().st_ino, tree.events().stat().st_size)]
+
+
+def _while_it_is_replaced(path: Path, write: Callable[[bytes], bytes]) -> Hook:
+    """Another program has the file open, and writes into it after it was replaced."""
+    opened = path.open("r+b")
+
+    def hook(call: str, name: str) -> int | None:
+        if (
+            call == "fsync"
+            and name.endswith(path.parent.name)
+            and os.stat(path).st_ino != os.fstat(opened.fileno()).st_ino
+        ):
+            data = opened.read()
+            opened.seek(0)
+            opened.write(write(data))
+            opened.close()
+            hooks.clear()
+        return None
+
+    hooks = [hook]
+    return lambda call, name: hooks[0](call, name) if hooks else None
+
+
+def test_what_is_written_into_a_file_while_it_is_replaced_is_brought_over(tree: Home) -> None:
+    line = b'{"type":"note","summary":"come late"}\n'
+    lines = tree.events().read_bytes().splitlines(keepends=True)
+    tree.events().write_bytes(b"".join(lines[1:]))
+    with hooked(_while_it_is_replaced(tree.events(), lambda data: data + line)):
+        made_right(tree)
+    assert tree.events().read_bytes() == b"".join([*lines, line])
+    text = tree.summary().read_bytes()
+    tree.summary().write_bytes(text.replace(b"- Status: complete", b"- Status: blocked!"))
+    with hooked(_while_it_is_replaced(tree.summary(), lambda data: data + b"\n## Come late\n\n- mine\n")):
+        made_right(tree)
+    assert tree.summary().read_bytes() == text + b"\n## Come late\n\n- mine\n"
+    assert found(tree).findings == []
 
 
 def test_people_may_write_between_our_lines(tree: Home) -> None:
