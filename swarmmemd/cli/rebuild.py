@@ -61,7 +61,20 @@ def rebuild_command(
     config = load_config(ctx).config
     if journal:
         return _journal(config, dry_run, allow_root)
+    if who is not None and not _is_known(config, who):
+        click.echo(f"No worker {who} is known", err=True)
+        return Exit.NOTHING
     return _show(config, who, which) if dry_run else _rebuild(config, who, which, allow_root)
+
+
+def _is_known(config: "Config", worker: "WorkerId") -> bool:
+    from contextlib import closing
+
+    from swarmmemd.journal.inspector import Inspector
+    from swarmmemd.layout import JOURNAL
+
+    with closing(Inspector(config.state_dir / JOURNAL)) as journal:
+        return worker in journal.workers()
 
 
 def _rebuild(

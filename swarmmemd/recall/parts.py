@@ -109,13 +109,10 @@ class Examiner:
             if here in waiting or (mission or here) != here or (worker and whose not in (worker, None)):
                 continue
             part = self.read(Kind.ARCHIVE, self._config.shared_root, place, here)
-            if part.faults:
-                yield part
-                continue
-            faults: tuple[Fault, ...] = ()
-            if part.data is None or sha256(part.data) != digest:
-                faults = (Fault(1, "it is missing" if part.data is None else "it is not what was archived"),)
-            yield replace(part, right=self._archived(here, whose, name), faults=faults)
+            if not part.faults and (part.data is None or sha256(part.data) != digest):
+                what = "it is missing" if part.data is None else "it is not what was archived"
+                part = replace(part, right=self._archived(here, whose, name), faults=(Fault(1, what),))
+            yield part
 
     def _archived(self, mission: MissionId, worker: WorkerId | None, name: str) -> bytes | None:
         """What would be archived now. The manifest is made with the files that it lists."""

@@ -104,6 +104,7 @@ def test_only_one_worker_or_one_mission(worked: Home) -> None:
     assert worked.command("rebuild", "--mission", _MISSION).returncode == 0
     assert [path.exists() for path in paths] == [True, False]
     assert worked.command("rebuild", "--worker", "../x").returncode == 2
+    assert worked.command("rebuild", "--worker", "nobody-3").returncode == 1
     assert worked.command("rebuild", "--journal", "--worker", _WORKER).returncode == 2
 
 
