@@ -7,16 +7,18 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import msgspec
 
-from swarmmemd.mending.values import Due, Fault, Mended, Need, counted
+from swarmmemd.mending.values import Due, Fault, Mended, Need, counted, is_damaged
 from swarmmemd.model import WorkerId
 from swarmmemd.render.episode import episode_entry, episode_header
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_HEADING = re.compile(r"# Episodes\b")
+_HEADING = re.compile(r"# Episodes — \S+ — \d{4}-\d\d-\d\d\s*")
+_BULLET = re.compile(r"- ")
+_UTF8 = ("utf-8", "surrogateescape")
 _HEAD, _SUMMARY = 0, 4
 """The lines of an entry that tell it from others."""
 _AROUND = 4
@@ -44,7 +46,7 @@ class _Entries:
     def __init__(
         self, data: bytes, worker: WorkerId, day: str, due: Sequence[Due], elsewhere: Sequence[Due]
     ) -> None:
-        self._lines = _LINE.findall(data.decode("utf-8", "surrogateescape"))
+        self._lines = _LINE.findall(data.decode(*_UTF8))
         self._header = episode_header(worker, day)
         self._due = due
         self._entries = [episode_entry(one.event) for one in due]
@@ -72,16 +74,16 @@ class _Entries:
         order = self._in_order()
         places = self._places(absent, order)
         text = self._headed(self._put_together(order, places))
-        data = text.encode("utf-8", "surrogateescape")
+        data = text.encode(*_UTF8)
         return Mended(data, tuple(sorted(self._faults, key=lambda fault: fault.line)))
 
     def _anew(self) -> Mended:
         wanted = [e for e, one in zip(self._entries, self._due, strict=True) if one.need is Need.DUE]
         text = self._header + "\n".join(wanted)
         if not wanted:
-            return Mended("".join(self._lines).encode("utf-8", "surrogateescape"))
+            return Mended("".join(self._lines).encode(*_UTF8))
         what = f"{counted(len(wanted), 'entry is', 'entries are')} missing"
-        return Mended(text.encode("utf-8", "surrogateescape"), (Fault(1, what),))
+        return Mended(text.encode(*_UTF8), (Fault(1, what),))
 
     # What is there
 
@@ -158,6 +160,8 @@ class _Entries:
         return None
 
     def _edited(self, number: int, entry: list[str], lines: list[str], start: int) -> _Spot | None:
+        if any(line == entry[_HEAD] and _BULLET.match(after) for line, after in pairwise(lines)):
+            return None  # the other writer's entry of the same minute: it has no blank line there
         blocks = [
             block
             for block in SequenceMatcher(None, lines, entry, autojunk=False).get_matching_blocks()
@@ -235,7 +239,9 @@ class _Entries:
         if text.startswith(self._header.rstrip("\n")) or not self._spots:
             return text
         first = self._lines[0]
-        if _HEADING.match(first):
+        if _HEADING.fullmatch(first) or is_damaged(
+            first.rstrip().encode(*_UTF8), self._header.rstrip().encode()
+        ):
             self._fault(0, "the heading was changed")
             return self._header.rstrip("\n") + "\n" + text.partition("\n")[2]
         lead = next(at for at, line in enumerate(self._lines) if line.strip())

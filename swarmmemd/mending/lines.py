@@ -4,8 +4,8 @@ has said the same. Pure. docs/contracts.md, "Verify and rebuild".
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate, islice
 
 import msgspec
 
@@ -16,6 +16,9 @@ from swarmmemd.record import decode, encode
 
 _ID = re.compile(rb'"id": ?"(ev_[0-9a-f]{30})"')
 _MOST_COMPARED = 500
+_TELLING = 32
+"""Bytes of a line from which on its beginning tells whose it is: what comes before is the time, and other writers
+begin with the time as well."""
 
 
 class Owner(msgspec.Struct, frozen=True):
@@ -54,7 +57,7 @@ class _Lines:
     def mended(self) -> Mended:
         self._find()
         absent = [n for n in self._absent() if self._due[n].need is Need.DUE]
-        absent = self._bind(self._damaged(absent))
+        absent = self._alike(self._bind(self._changed(absent)))
         self._judge_others()
         order = self._in_order()
         after = self._places(absent, order)
@@ -89,38 +92,50 @@ class _Lines:
             at for at, line in enumerate(self._raw) if line and at not in self._own and at not in self._drop
         ]
 
-    def _damaged(self, absent: list[int]) -> list[int]:
-        """Lines that are ours and were edited or cut: they are put right where they stand. Gives what is still
-        absent."""
-        left = dict.fromkeys(absent)
+    def _changed(self, absent: list[int]) -> list[int]:
+        """Lines with the id of an absent event, or with all but the id. Gives what is still absent."""
         by_id = {self._due[number].event.id.encode(): number for number in absent}
         by_body = {_body(self._records[number]): number for number in absent}
-        for at in self._others() if left else ():
+
+        def told(at: int, left: Mapping[int, None]) -> int | None:
+            ids = [by_id[id] for id in _ID.findall(self._raw[at]) if id in by_id]
+            return ids[-1] if ids else by_body.get(_body(self._raw[at]))
+
+        return self._put_right(absent, told)
+
+    def _alike(self, absent: list[int]) -> list[int]:
+        """Lines that are most of an absent one, and a torn end that is its beginning. Gives what is still absent."""
+
+        begun: dict[bytes, list[int]] = {}
+        for number in absent:
+            begun.setdefault(self._records[number][:_TELLING], []).append(number)
+
+        def alike(at: int, left: Mapping[int, None]) -> int | None:
             line = self._raw[at]
-            ids = [by_id[id] for id in _ID.findall(line) if by_id.get(id) in left]
-            number = ids[-1] if ids else by_body.get(_body(line))
-            if number not in left:
-                number = self._alike(line, at, left)
-            if number is not None:
+            for number in begun.get(line[:_TELLING], ()):
+                if number in left and self._records[number].startswith(line):
+                    return number
+            id = _last_id(line)
+            known = self._whose(id) if id else None
+            if at == self._torn or b"ev_" not in line or (known and known.line.rstrip(b"\n") == line):
+                return None
+            some = islice(left, _MOST_COMPARED)
+            return next((number for number in some if is_damaged(line, self._records[number])), None)
+
+        return self._put_right(absent, alike)
+
+    def _put_right(
+        self, absent: list[int], which: Callable[[int, Mapping[int, None]], int | None]
+    ) -> list[int]:
+        """Lines that are ours and were edited or cut: they are put right where they stand."""
+        left = dict.fromkeys(absent)
+        for at in self._others() if left else ():
+            number = which(at, left)
+            if number in left:
                 del left[number]
                 self._own[at] = number
                 self._fault(at, f"{self._named(number)} was changed or cut off")
         return list(left)
-
-    def _alike(self, line: bytes, at: int, left: dict[int, None]) -> int | None:
-        if at == self._torn:
-            begun = (n for n in left if self._records[n].startswith(line))
-            return next(begun, None)
-        if b"ev_" not in line and b'"worker' not in line:
-            return None
-        known = self._whose(_last_id(line))
-        if known is not None and known.line.rstrip(b"\n") == line:
-            return None
-        if b"ev_" not in line and not any(
-            self._records[n].startswith(line) for n in list(left)[:_MOST_COMPARED]
-        ):
-            return None
-        return next((n for n in list(left)[:_MOST_COMPARED] if is_damaged(line, self._records[n])), None)
 
     def _bind(self, absent: list[int]) -> list[int]:
         """Another writer's lines that say what an absent event says, one for each. Gives what is still absent."""
@@ -153,7 +168,10 @@ class _Lines:
         for at in others:
             line = self._raw[at]
             if at == self._torn:
-                waits = any(record.startswith(line) for record in self._records)
+                waits = any(
+                    one.need is Need.MAY and record.startswith(line)
+                    for one, record in zip(self._due, self._records, strict=True)
+                )
                 self._note(
                     at, "a line is just being written" if waits else "the end is torn, by another writer"
                 )

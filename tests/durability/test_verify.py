@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from swarmmemd.layout import JOURNAL
+from swarmmemd.model import MissionId
 from swarmmemd.seam import Hook
 from tests.support.faults import hooked
-from tests.support.trees import MISSION, WORKER, Home, Kept, dispatched
+from tests.support.trees import CASES, MISSION, WORKER, Home, Kept, dispatched, story
 from tests.support.whole import DAMAGE, OTHER, calm, found, made_right, ours, whole
 
 _IDENTITY = ("IDENTITY.md", "SOUL.md", "MEMORY.md")
@@ -26,6 +27,7 @@ _THEIRS = (
     b"## Update \xe2\x80\x94 somebody",
     b"Seen by somebody else",
     b"The sand comes from the beach.\n",
+    b"- Summary: First row laid, they say\n",
 )
 
 
@@ -323,3 +325,27 @@ def test_each_line_of_the_audit_log_edited_is_named(tree: Home) -> None:
             b"".join([*lines[:at], line.replace(b'"bytes":', b'"bytes":1', 1), *lines[at + 1 :]])
         )
         assert {finding.line for finding in found(tree).findings} == {at + 1}
+
+
+# Beside another writer
+
+
+def test_a_memory_that_another_writer_began_is_right(tmp_path: Path) -> None:
+    """Its lines are read back at the first meeting; its entries are no entries of ours, and its end is torn."""
+    home = Home(tmp_path / "home")
+    mission = home.events(MissionId("mission-mo4d0030-aaaaaa")).parent
+    shutil.copytree(CASES / "memory" / "episodes", home.memory() / "episodes")
+    mission.mkdir(parents=True)
+    for name in ("SUMMARY.md", "events.jsonl"):
+        shutil.copy(CASES / "memory" / name, mission / name)
+    theirs = (mission / "events.jsonl").read_bytes()
+    for content in story():
+        home.put(content)
+        home.turn()
+    assert found(home).findings == []
+    assert made_right(home).changed == ()
+    assert (mission / "events.jsonl").read_bytes() == theirs
+    (mission / "events.jsonl").unlink()
+    made_right(home)
+    assert found(home).findings == []
+    assert made_right(home).changed == ()

@@ -84,6 +84,10 @@ def _others_write(home: Home) -> None:
         file.write(json.dumps(line) + "\n")
     with (home.memory() / "episodes" / "2026-05-04.md").open("a") as file:
         file.write("\n## My own note\n\nThe sand comes from the beach.\n")
+        bullets = (
+            f"- Mission: {MISSION}\n- Assignment: assign-mo5a0001-aaaa01\n- Summary: First row laid, they say"
+        )
+        file.write(f"\n## 09:10 UTC — checkpoint\n{bullets}\n")
     text = home.summary().read_text().replace("## Decisions\n", f"## Decisions\n\n{_THEIRS}", 1)
     home.summary().write_text(f"{text}\n## Update — somebody\n\n- State: fine\n")
 

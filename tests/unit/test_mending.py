@@ -179,10 +179,21 @@ def test_the_heading_is_ours_where_the_file_begins_with_our_entry() -> None:
     without = episode().partition(b"\n\n")[2]
     assert whats(entries(without)) == ["the heading is missing"]
     assert entries(without).data == episode()
-    changed = episode().replace(b"# Episodes \xe2\x80\x94 builder-1", b"# Episodes of mine", 1)
+    changed = episode().replace(b"# Episodes \xe2\x80\x94 builder-1", b"# Episodes: builder-1", 1)
     assert whats(entries(changed)) == ["the heading was changed"]
     assert entries(changed).data == episode()
-    assert entries(b"My diary\n\n" + without).faults == ()
+    for theirs in (b"My diary\n\n", b"# Episodes of my own life, told by myself\n\n"):
+        assert entries(theirs + without).faults == ()
+
+
+def test_the_other_writer_s_entry_of_the_same_minute_is_not_taken_for_ours() -> None:
+    parts = episode().decode().split("\n\n## ")
+    theirs = "09:00 UTC — checkpoint\n- Mission: mission-1\n- Assignment: none\n- Summary: DONE: Row 4 laid"
+    data = "\n\n## ".join([*parts[:5], theirs, *parts[6:]])
+    mended = entries(data.encode())
+    assert theirs.encode() in mended.data
+    assert [fault.what for fault in mended.faults] == ["the entry '09:00 UTC — checkpoint' is missing here"]
+    assert entries(mended.data).faults == ()
 
 
 # Whatever happens
