@@ -125,9 +125,10 @@ class Directory:
         self.sync()
 
     def rename(self, name: str, other: str) -> None:
-        """Gives a file another name in the same folder, over what stands there. Not made durable."""
+        """Gives a file another name in the same folder, over what stands there."""
         seam.call("rename", name)
         os.rename(name, other, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+        self.sync()
 
     def unlink(self, name: str) -> None:
         """Removes the name."""
@@ -188,7 +189,9 @@ def shorten(descriptor: int, path: str, limit: int) -> None:
 class Appending:
     """A file that only ever grows by a suffix, open for one append."""
 
-    def __init__(self, directory: Directory, name: str, create: bool = True) -> None:
+    def __init__(
+        self, directory: Directory, name: str, create: bool = True, permissions: int = 0o666
+    ) -> None:
         self.name = name
         self._directory = directory
         flags = os.O_RDWR | os.O_APPEND
@@ -199,7 +202,7 @@ class Appending:
             if not create:
                 raise
             seam.call("create", name)
-            self._descriptor = open_file(directory, name, flags | os.O_CREAT)
+            self._descriptor = open_file(directory, name, flags | os.O_CREAT, permissions)
             self._made = True
 
     def __enter__(self) -> "Appending":

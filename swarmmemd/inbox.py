@@ -16,12 +16,13 @@ from swarmmemd.layout import INBOX
 SUFFIX = ".request"
 _ANSWER = ".answer"
 _LIMIT = 1 << 20
+_LONGEST_ANSWER = 64 << 20
 
 
 class Request(msgspec.Struct, frozen=True):
     """What is asked for: `once` is a full turn for every worker, `archive` the archive of a mission, `backfill` the
-    past of a worker, from `since` (ms) on (with `dry` it is only counted), `access` which roots the daemon cannot
-    use."""
+    past of a worker, from `since` (ms) on (with `dry` it is only counted), `rebuild` that the files of a
+    worker, a mission or all are made right again, `access` which roots the daemon cannot use."""
 
     ask: str
     mission: str | None = None
@@ -38,6 +39,8 @@ class Answer(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
     changed: int | None = None
     """Files of the archive that changed; None where no worker has completed the mission."""
+    files: tuple[str, ...] = ()
+    """Files that were made right."""
 
 
 def ask(state_dir: Path, request: Request, patience: float) -> Answer | None:
@@ -48,7 +51,7 @@ def ask(state_dir: Path, request: Request, patience: float) -> Answer | None:
         replace(inbox, name + SUFFIX, msgspec.json.encode(request), permissions=0o600)
         end = time.monotonic() + patience
         while time.monotonic() < end:
-            data = read_file(inbox, name + _ANSWER, _LIMIT)
+            data = read_file(inbox, name + _ANSWER, _LONGEST_ANSWER)
             if data is not None:
                 inbox.unlink(name + _ANSWER)
                 return msgspec.json.decode(data, type=Answer)

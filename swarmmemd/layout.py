@@ -25,6 +25,8 @@ INBOX = "inbox"
 LOG = "log"
 TOKEN = "token"
 SEARCH = "search.db"
+AUDIT = "audit.jsonl"
+DISPLACED = "displaced"
 
 
 class Place(msgspec.Struct, frozen=True):

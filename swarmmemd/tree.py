@@ -5,6 +5,7 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -17,6 +18,7 @@ from swarmmemd.durable import Directory, private_directory, sweep_temporaries
 from swarmmemd.errors import DeniedError, StorageError
 from swarmmemd.instance import Holder, Instance
 from swarmmemd.journal import Journal
+from swarmmemd.memory.audit import AuditLog
 from swarmmemd.memory.shared import SharedMemory
 from swarmmemd.memory.worker import Memory
 from swarmmemd.model import MissionId, Unreadable, WorkerId, iso
@@ -60,9 +62,11 @@ class Tree:
             config.profiles_root,
             journal,
             redactor,
+            self.memory.auditor,
             claim=lambda: instance.take_root(config.shared_root),
         )
         self.turns = Turns(config, journal, self.memory, self.shared, clock)
+        self.audit = AuditLog(state, journal)
         self._clock = clock
         self._instance = instance
 
@@ -93,6 +97,33 @@ class Tree:
         self.config = config
         self.memory.settle_within(config.coexist.settle_ms / 1000)
 
+    def until_still(self, seconds: float) -> int:
+        """Turns for every worker until nothing waits any more, or the time is over. Gives the number of new events.
+
+        Raises `StorageError` where they cannot be recorded.
+        """
+        end, events = self._clock.monotonic() + seconds, 0
+        while True:
+            report = self.everything()
+            events += len(report.recorded)
+            if report.failure is not None:
+                raise report.failure
+            waits = [one.due for one in self.turns.workers.values() if one.due is not None]
+            if not waits or min(waits) > end:
+                return events
+            time.sleep(max(min(waits) - self._clock.monotonic(), 0.0))
+
+    def settle(self) -> None:
+        """Commits what was applied, and brings the audit log up to date. Raises `StorageError`."""
+        self.turns.settle()
+        self.audit.append()
+
+    def bring_over(self, worker: WorkerId, mission: MissionId, other: bytes) -> None:
+        """Merges what stands in another version of the mission's `SUMMARY.md` into the one that is there."""
+        state = self.journal.load(worker)
+        if state is not None:
+            self.memory.reshow(state, mission, self._clock.monotonic(), (other,))
+
     def archive(self, mission: MissionId) -> int | None:
         """Archives a completed mission. Gives the number of files that changed; None if nobody completed it."""
         return self.shared.archive_by_hand(mission)
@@ -107,6 +138,8 @@ class Tree:
         unread += [
             f"{one.id}/{path}: {why}" for one in workers for path, why in one.refused_handoffs().items()
         ]
+        if self.audit.trouble:
+            unread.append(self.audit.trouble)
         return (*unread, *(f"{one.id}/{o.path}: {o.reason}" for one in workers for o in one.obstacles))
 
     def everything(self) -> Report:
@@ -121,8 +154,9 @@ class Tree:
 
 
 @contextmanager
-def open_tree(config: Config, clock: Clock, allow_root: bool = False) -> Iterator[Tree]:
-    """Takes the locks, opens the journal and finishes what the last run left unapplied.
+def open_tree(config: Config, clock: Clock, allow_root: bool = False, anew: bool = False) -> Iterator[Tree]:
+    """Takes the locks, opens the journal and finishes what the last run left unapplied. With `anew` the journal is
+    set aside first, so that it is made from the memory files.
 
     Raises `HeldError`, `JournalError`, `StorageError` or `DeniedError`.
     """
@@ -130,14 +164,14 @@ def open_tree(config: Config, clock: Clock, allow_root: bool = False) -> Iterato
         _refuse_root(config)
     with ExitStack() as stack:
         try:
-            tree = _opened(config, clock, stack)
+            tree = _opened(config, clock, stack, anew)
         except OSError as error:
             where = error.filename or config.state_dir
             raise StorageError(f"{where}: {error.strerror}", "Free some space, or check the disk.") from error
         yield tree
 
 
-def _opened(config: Config, clock: Clock, stack: ExitStack) -> Tree:
+def _opened(config: Config, clock: Clock, stack: ExitStack, anew: bool) -> Tree:
     state = stack.enter_context(_state_directory(config))
     instance = Instance(state)
     stack.callback(instance.release)
@@ -146,12 +180,30 @@ def _opened(config: Config, clock: Clock, stack: ExitStack) -> Tree:
     instance.take_root(config.shared_root)
     sweep_temporaries(state)
     instance.say(_holder(config, clock))
+    if anew:
+        _set_aside(state, clock)
     journal = Journal.open(config.state_dir / layout.JOURNAL)
     stack.callback(journal.close)
     tree = Tree(config, clock, state, instance, journal)
     stack.callback(tree.memory.close)
+    stack.callback(_settle, tree)
     tree.turns.recover()
     return tree
+
+
+def _set_aside(state: Directory, clock: Clock) -> None:
+    """Renames the journal, its log with it. The log comes last: beside an empty journal SQLite drops it."""
+    stamp = iso(int(clock.wall() * 1000)).translate({ord(sign): None for sign in "-:."})
+    aside = f"{layout.JOURNAL.removesuffix('.db')}-{stamp}.db"
+    for suffix in ("", "-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            state.rename(layout.JOURNAL + suffix, aside + suffix)
+
+
+def _settle(tree: Tree) -> None:
+    """What cannot be committed at the end is applied once more at the next start, which changes nothing."""
+    with contextlib.suppress(StorageError):
+        tree.settle()
 
 
 def _refuse_root(config: Config) -> None:

@@ -32,6 +32,8 @@ _COMMANDS = {
     "skill": "Show or install the skill that tells workers how to use their memory.",
     "archive": "Archive a completed mission by hand.",
     "backfill": "Record what happened before the swarm was watched.",
+    "verify": "Compare every memory file with the journal.",
+    "rebuild": "Make the memory files right again from the journal.",
 }
 """Name to what the list of commands says; each lives in the module of its name."""
 

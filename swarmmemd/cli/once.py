@@ -60,16 +60,7 @@ def _turn(config: "Config", clock: "Clock", allow_root: bool) -> "Answer":
         found = tree.discover()
         if found.trouble:
             return Answer(0, 0, (f"{config.profiles_root}: {found.trouble}",))
-        end, events = clock.monotonic() + _TRIES, 0
-        while True:
-            report = tree.everything()
-            events += len(report.recorded)
-            if report.failure is not None:
-                raise report.failure
-            waits = [one.due for one in tree.turns.workers.values() if one.due is not None]
-            if not waits or min(waits) > end:
-                break
-            time.sleep(max(min(waits) - clock.monotonic(), 0.0))
+        events = tree.until_still(_TRIES)
         return Answer(len(tree.turns.workers), events, tree.problems())
 
 

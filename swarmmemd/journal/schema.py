@@ -40,6 +40,11 @@ CREATE TABLE made (worker TEXT PRIMARY KEY, read_back INTEGER NOT NULL) WITHOUT 
 CREATE TABLE file (
     worker TEXT NOT NULL, path TEXT NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL,
     size INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (worker, path)) WITHOUT ROWID;
+CREATE TABLE audit (number INTEGER PRIMARY KEY, line BLOB NOT NULL);
+CREATE TABLE audit_head (
+    one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL, hash TEXT NOT NULL,
+    device INTEGER NOT NULL, inode INTEGER NOT NULL, size INTEGER NOT NULL);
+CREATE TABLE copy (path TEXT PRIMARY KEY, sha256 TEXT NOT NULL) WITHOUT ROWID;
 """
 
 PRAGMAS = (
@@ -58,8 +63,8 @@ def newer_than_program(connection: sqlite3.Connection, path: Path) -> int:
     if version > SCHEMA:
         raise JournalError(
             f"{path} is of schema {version}, newer than this program (schema {SCHEMA})",
-            "Install the newer swarmmemd again. Or set the journal aside (rename it): the next start reads "
-            "the memory files back.",
+            "Install the newer swarmmemd again. Or set the journal aside (rename it) and read the memory files "
+            "back: swarmmemd rebuild --journal",
         )
     return version
 
@@ -91,6 +96,6 @@ def explained(error: sqlite3.Error, path: Path) -> StorageError | JournalError:
         raise error
     return JournalError(
         f"{path} is damaged: {text}",
-        "Set it aside (rename journal.db, journal.db-wal and journal.db-shm): the next start reads the memory "
-        "files back and loses nothing that is in them.",
+        "Set it aside (rename it) and read the memory files back, which loses nothing that is in them: "
+        "swarmmemd rebuild --journal",
     )

@@ -1,5 +1,6 @@
 """What goes into the journal and comes out of it."""
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -90,3 +91,8 @@ def kept_handoff(row: tuple[Any, ...]) -> KeptHandoff:
         text=bytes(text),
         placed=placed,
     )
+
+
+def line_digest(line: str) -> bytes:
+    """By what a line that we rendered is known."""
+    return hashlib.blake2b(line.encode("utf-8", "surrogatepass"), digest_size=12).digest()

@@ -4,10 +4,9 @@ Events and state are one transaction: a source shows a newer state at the next l
 from the events would lose or invent some after a crash. docs/architecture.md, "Journal".
 """
 
-import hashlib
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import astuple, replace
 
+from swarmmemd.audit import Head, Written
 from swarmmemd.durable import Mark
 from swarmmemd.errors import StorageError
+from swarmmemd.journal.audits import AuditRows, AuditState, audit_state
 from swarmmemd.journal.schema import PRAGMAS, check_file, check_schema, explained
 from swarmmemd.journal.values import (
     HANDOFF_COLUMNS,
@@ -25,6 +26,7 @@ from swarmmemd.journal.values import (
     KeptHandoff,
     Recorded,
     kept_handoff,
+    line_digest,
     recorded,
 )
 from swarmmemd.model import EventId, MissionId, WorkerId
@@ -50,6 +52,8 @@ class Journal:
         self._marks: dict[tuple[WorkerId, str], FileMark] = {}
         self._shown: set[tuple[WorkerId, MissionId]] = set()
         self._archived: set[tuple[WorkerId, MissionId]] = set()
+        self._copies: dict[str, str] = {}
+        self._audit = AuditRows(connection)
 
     @classmethod
     def open(cls, path: Path) -> "Journal":
@@ -78,6 +82,9 @@ class Journal:
         try:
             with suppress(StorageError):
                 self.flush()
+                if self._audit.unmarked:
+                    with self._transaction():
+                        pass
         finally:
             self._db.close()
 
@@ -137,7 +144,7 @@ class Journal:
     def is_ours(self, worker: WorkerId, mission: MissionId, section: str, line: str) -> bool:
         """Whether we rendered exactly this line into that section for an event of the mission."""
         sql = "SELECT 1 FROM rendered WHERE worker = ? AND mission = ? AND section = ? AND line = ?"
-        return self._row(sql, worker, mission, section, _digest(line)) is not None
+        return self._row(sql, worker, mission, section, line_digest(line)) is not None
 
     def count_rendered(self, worker: WorkerId, mission: MissionId, section: str) -> int:
         """How many different lines we rendered into that section of the mission."""
@@ -178,6 +185,15 @@ class Journal:
         rows = self._db.execute(sql, (mission,)).fetchall()
         return [(WorkerId(worker), _mission_decoder.decode(state)) for worker, state in rows]
 
+    def read_back(self) -> tuple[int, int]:
+        """How many workers and events were read back from the memory files when the journal was made."""
+        sql = (
+            "SELECT count(DISTINCT event.worker), count(*) FROM event JOIN made ON made.worker = event.worker "
+            "WHERE seq <= read_back"
+        )
+        workers, events = self._rows(sql)[0]
+        return int(workers), int(events)
+
     # Writing
 
     def record(self, changes: Iterable[Change]) -> list[Recorded]:
@@ -206,6 +222,8 @@ class Journal:
         shown: Iterable[tuple[WorkerId, MissionId]] = (),
         archived: Iterable[tuple[WorkerId, MissionId]] = (),
         unplaced: Iterable[int] = (),
+        written: Iterable[Written] = (),
+        copies: Mapping[str, str] | None = None,
     ) -> None:
         """Notes what was applied. It is committed with the next record, or by `flush`: until then a crash
         makes it be applied once more, which changes nothing."""
@@ -214,6 +232,23 @@ class Journal:
         self._marks.update({(mark.worker, mark.path): mark for mark in marks})
         self._shown.update(shown)
         self._archived.update(archived)
+        self._audit.note(list(written))
+        self._copies.update(copies or {})
+
+    def audit(self) -> AuditState:
+        """The audit log as it is committed."""
+        try:
+            return audit_state(self._db)
+        except sqlite3.Error as error:
+            raise explained(error, self.path) from error
+
+    def adopt_audit(self, head: Head) -> None:
+        """The audit log goes on from `head`: this journal is new, and the log is not."""
+        self._audit.adopt(head)
+
+    def audited(self, last: int, mark: Mark) -> None:
+        """The lines of the audit log up to number `last` stand in its file. Committed with what comes next."""
+        self._audit.appended(last, mark)
 
     def place(self, worker: WorkerId, sha256: str) -> None:
         """Counts, durably, that this version is put into the shared folder: before it is, so that a crash can
@@ -224,7 +259,14 @@ class Journal:
 
     def flush(self) -> None:
         """Commits what was settled, if anything was."""
-        if self._applied or self._marks or self._shown or self._archived:
+        if (
+            self._applied
+            or self._marks
+            or self._shown
+            or self._archived
+            or self._copies
+            or self._audit.waiting
+        ):
             with self._transaction():
                 pass
 
@@ -252,6 +294,8 @@ class Journal:
                 f"{self.path}: {error.strerror}", "Free some space or mend the disk."
             ) from error
         self._applied, self._marks, self._shown, self._archived = {}, {}, set(), set()
+        self._copies = {}
+        self._audit.committed()
 
     def _settled(self) -> None:
         self._db.executemany(
@@ -267,6 +311,8 @@ class Journal:
         self._db.executemany(
             "UPDATE mission SET archived = 1 WHERE worker = ? AND mission = ?", list(self._archived)
         )
+        self._db.executemany("INSERT OR REPLACE INTO copy VALUES (?, ?)", list(self._copies.items()))
+        self._audit.write()
 
     def _events(self, change: Change) -> list[Recorded]:
         state = APPLIED if change.applied else WAITING
@@ -284,7 +330,7 @@ class Journal:
         """Counted as they come: a count over all would cost more with each."""
         new: Counter[tuple[MissionId, str]] = Counter()
         for one in change.rendered:
-            row = (change.after.worker, one.mission, one.section, _digest(one.line))
+            row = (change.after.worker, one.mission, one.section, line_digest(one.line))
             cursor = self._db.execute("INSERT OR IGNORE INTO rendered VALUES (?, ?, ?, ?)", row)
             new[one.mission, one.section] += cursor.rowcount
         sql = (
@@ -317,7 +363,3 @@ class Journal:
                 self._archived.discard(key)
                 row = (*key, msgspec.json.encode(mission), 0 if mission.completed else 1)
                 self._db.execute("INSERT OR REPLACE INTO mission VALUES (?, ?, ?, 0, ?)", row)
-
-
-def _digest(line: str) -> bytes:
-    return hashlib.blake2b(line.encode("utf-8", "surrogatepass"), digest_size=12).digest()

@@ -11,6 +11,7 @@ from swarmmemd.foreign import Foreign, same
 from swarmmemd.journal import FileMark, Journal, Recorded
 from swarmmemd.layout import Place
 from swarmmemd.memory.appends import Missing, missing_entries, missing_lines
+from swarmmemd.memory.audit import Auditor
 from swarmmemd.memory.obstacles import Stillness
 from swarmmemd.model import Event, MissionId, WorkerId
 from swarmmemd.record import decode, encode
@@ -27,8 +28,9 @@ _Plan = Callable[[bytes, int, Sequence[Event], Appending], Missing]
 class GrowingFiles:
     """Appends events to the files of all workers. `settle` is how long, in seconds, a foreign line may take."""
 
-    def __init__(self, journal: Journal, stillness: Stillness, settle: float) -> None:
+    def __init__(self, journal: Journal, stillness: Stillness, settle: float, auditor: Auditor) -> None:
         self._journal = journal
+        self._auditor = auditor
         self._stillness = stillness
         self.settle = settle
         self._shared: dict[tuple[WorkerId, MissionId], bool] = {}
@@ -96,7 +98,10 @@ class GrowingFiles:
                 self._stillness.wait(worker, place.shown, start + len(tail), now, self.settle)
             file.append(found.data)
             seam.call("turn", f"applied {place.name}")
-            mark = _position(file.mark(), start, tail, found.data)
+            now_at = file.mark()
+            mark = _position(now_at, start, tail, found.data)
+            path, ids = f"{folder.shown}/{place.name}", [record.event.id for record in new]
+            self._auditor.appended(path, found.data, now_at.size, ids)
         self._journal.settle(marks=[FileMark(worker, place.shown, mark, new[-1].seq)])
 
 

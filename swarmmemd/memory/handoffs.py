@@ -3,13 +3,16 @@
 docs/contracts.md, "Handoffs".
 """
 
+from collections.abc import Sequence
+
 from swarmmemd import layout
 from swarmmemd.durable import Directory, hold, replace
 from swarmmemd.handoff import sha256
-from swarmmemd.journal import Journal
+from swarmmemd.journal import Journal, KeptHandoff
 from swarmmemd.layout import Place
+from swarmmemd.memory.audit import Auditor
 from swarmmemd.memory.obstacles import Obstacle, Obstructed
-from swarmmemd.model import MissionId, WorkerId
+from swarmmemd.model import EventId, MissionId, WorkerId
 from swarmmemd.redact import Redactor
 from swarmmemd.state import MissionState
 
@@ -19,13 +22,20 @@ LIMIT = 4 * 1024 * 1024
 class LocalHandoffs:
     """Mirrors of the handoffs that count. With `redactor`, the local copies are redacted too."""
 
-    def __init__(self, journal: Journal, redactor: Redactor | None) -> None:
+    def __init__(self, journal: Journal, redactor: Redactor | None, auditor: Auditor) -> None:
         self._journal = journal
+        self._auditor = auditor
         self._redactor = redactor
         self._stands: dict[tuple[WorkerId, MissionId], str] = {}
 
-    def show(self, profile: Directory, worker: WorkerId, mission: MissionState) -> None:
-        """Makes both copies the version that counts. Raises `Obstructed` or OSError."""
+    def show(
+        self,
+        profile: Directory,
+        worker: WorkerId,
+        mission: MissionState,
+        events: Sequence[EventId] = (),
+    ) -> None:
+        """Makes both copies the version that counts; `events` brought it. Raises `Obstructed` or OSError."""
         kept = mission.handoff
         if kept is None or self._stands.get((worker, mission.mission)) == kept.sha256:
             return
@@ -33,14 +43,21 @@ class LocalHandoffs:
         if version is None:
             # Without a journal the text comes back with the next look at the file itself.
             return
-        text = version.text
-        if self._redactor is not None:
-            text = self._redactor.redact(text.decode("utf-8", "replace")).text.encode()
-        self._put(profile, worker, layout.handoff(mission.mission), text, source=True)
-        self._put(profile, worker, layout.mission_handoff(mission.mission), text, source=False)
+        text = local_text(version, self._redactor)
+        place = layout.mission_handoff(mission.mission)
+        self._put(profile, worker, layout.handoff(mission.mission), text, events, source=True)
+        self._put(profile, worker, place, text, events, source=False)
         self._stands[worker, mission.mission] = kept.sha256
 
-    def _put(self, profile: Directory, worker: WorkerId, place: Place, text: bytes, source: bool) -> None:
+    def _put(
+        self,
+        profile: Directory,
+        worker: WorkerId,
+        place: Place,
+        text: bytes,
+        events: Sequence[EventId],
+        source: bool,
+    ) -> None:
         """Replaces a version that is known. A text that nobody has looked at yet is somebody's: where it is a
         source it becomes a version first; elsewhere it stays."""
         with profile.descend(place.folders, create=True) as folder:
@@ -57,3 +74,11 @@ class LocalHandoffs:
                         )
                     return
             replace(folder, place.name, text, version)
+            self._auditor.replaced(f"{folder.shown}/{place.name}", text, events)
+
+
+def local_text(version: KeptHandoff, redactor: Redactor | None) -> bytes:
+    """What the worker's own copies of the version hold: with a redactor, the text without its secrets."""
+    if redactor is None:
+        return version.text
+    return redactor.redact(version.text.decode("utf-8", "replace")).text.encode()

@@ -5,16 +5,18 @@ docs/contracts.md, "Identity files".
 
 from swarmmemd import layout
 from swarmmemd.durable import Directory, Moved, Version, hold, replace
+from swarmmemd.memory.audit import Auditor
 from swarmmemd.observation import RosterWorker
 from swarmmemd.render import identity
 
 _LIMIT = 1 << 20
-_TEXTS = {"IDENTITY.md": identity.identity, "SOUL.md": identity.soul, "MEMORY.md": identity.memory}
+TEXTS = {"IDENTITY.md": identity.identity, "SOUL.md": identity.soul, "MEMORY.md": identity.memory}
+"""Name of each file to what makes its text from the roster's entry."""
 
 
-def introduce(profile: Directory, worker: RosterWorker) -> None:
+def introduce(profile: Directory, worker: RosterWorker, auditor: Auditor) -> None:
     """Makes what is missing, and fills in what a program left unset in IDENTITY.md. Raises OSError."""
-    for name, text in _TEXTS.items():
+    for name, text in TEXTS.items():
         place = layout.identity_file(name)
         with profile.descend(place.folders, create=True) as folder:
             held = hold(folder, name, _LIMIT)
@@ -23,15 +25,17 @@ def introduce(profile: Directory, worker: RosterWorker) -> None:
             before = held.data.decode("utf-8", "surrogateescape") if held else None
             after = text(worker) if before is None else _filled_in(name, before, worker)
             if after != before:
-                _replace(folder, name, after, held.version if held else None)
+                data = after.encode("utf-8", "surrogateescape")
+                _replace(folder, name, data, held.version if held else None, auditor)
 
 
 def _filled_in(name: str, text: str, worker: RosterWorker) -> str:
     return identity.filled_in(text, worker) if name == "IDENTITY.md" else text
 
 
-def _replace(folder: Directory, name: str, text: str, expected: Version | None) -> None:
+def _replace(folder: Directory, name: str, data: bytes, expected: Version | None, auditor: Auditor) -> None:
     try:
-        replace(folder, name, text.encode("utf-8", "surrogateescape"), expected)
+        replace(folder, name, data, expected)
     except Moved:
         return  # somebody writes it now: it is theirs
+    auditor.replaced(f"{folder.shown}/{name}", data)

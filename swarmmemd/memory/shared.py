@@ -16,9 +16,11 @@ from swarmmemd.errors import StorageError
 from swarmmemd.handoff import OWN, sha256
 from swarmmemd.journal import Journal, KeptHandoff
 from swarmmemd.layout import Place
+from swarmmemd.memory.audit import Auditor
 from swarmmemd.memory.obstacles import Obstacle
 from swarmmemd.model import MissionId, WorkerId, iso, worker_id
 from swarmmemd.redact import Redactor
+from swarmmemd.redact.files import safe_lines, safe_text
 from swarmmemd.state import MissionState, WorkerState
 
 _LIMIT = 256 * 1024 * 1024
@@ -39,12 +41,14 @@ class SharedMemory:
         profiles_root: Path,
         journal: Journal,
         redactor: Redactor,
+        auditor: Auditor,
         claim: Callable[[], object],
     ) -> None:
         self._root = root
         self._profiles = profiles_root
         self._journal = journal
         self._redactor = redactor
+        self._auditor = auditor
         self._claim = claim
         self.counts: dict[str, int] = {}
         self.overwritten: dict[WorkerId, str] = {}
@@ -56,7 +60,7 @@ class SharedMemory:
         if not missions and (shown is None or shown.handoff is None):
             return []
         try:
-            with self._opened() as root:
+            with self.opened() as root:
                 if shown is not None:
                     self._mirror(root, state.worker, shown)
                 for mission in missions:
@@ -76,14 +80,15 @@ class SharedMemory:
         if not any(state.completed for _, state in self._journal.sharing(mission)):
             return None
         try:
-            with self._opened() as root:
+            with self.opened() as root:
                 return self.archive(root, mission)
         except OSError as error:
             raise StorageError(
                 f"{error.filename or self._root}: {error.strerror}", "Check what stands there."
             ) from error
 
-    def _opened(self) -> Directory:
+    def opened(self) -> Directory:
+        """The shared root, made where it is missing. Raises OSError."""
         try:
             return Directory.root(self._root)
         except FileNotFoundError:
@@ -107,16 +112,14 @@ class SharedMemory:
                     return
                 if held.data.strip() and not self._journal.knows_handoff(worker, sha256(held.data)):
                     raise _NotLookedAt(place.shown)
-            if self._may_place(version, mission.handoff.rank):
+            if may_place(version, mission.handoff.rank):
                 self._journal.place(worker, version.sha256)
                 replace(folder, place.name, text, held.version if held else None)
+                self._auditor.replaced(f"{folder.shown}/{place.name}", text)
                 self._count(text)
                 self.overwritten.pop(worker, None)
             elif held is not None:
                 self.overwritten[worker] = self._author(worker, held.data)
-
-    def _may_place(self, version: KeptHandoff, rank: int) -> bool:
-        return version.placed == 0 or (rank >= OWN and version.placed < _RESTORED)
 
     def _author(self, worker: WorkerId, data: bytes) -> str:
         known = self._journal.handoff(worker, sha256(data))
@@ -147,7 +150,7 @@ class SharedMemory:
                 for name in (layout.SUMMARY, layout.EVENTS, layout.HANDOFF):
                     data = read_file(folder, name, _LIMIT)
                     if data is not None:
-                        safe = self._safe_lines(data) if name == layout.EVENTS else self.safe(data)
+                        safe = archived_form(self._redactor, name, data)
                         changed += self._put(root, layout.archived(mission, worker, name), safe)
         except FileNotFoundError:
             return changed  # the profile is gone; what was archived of it stays
@@ -181,37 +184,38 @@ class SharedMemory:
             held = hold(folder, place.name, _LIMIT)
             if held is not None:
                 held.close()
-                if held.data == data:
-                    return 0
-            replace(folder, place.name, data, held.version if held else None)
-            self._count(data)
-            return 1
+            stands = held is not None and held.data == data
+            if not stands:
+                replace(folder, place.name, data, held.version if held else None)
+                self._auditor.replaced(f"{folder.shown}/{place.name}", data)
+                self._count(data)
+        self._journal.settle(copies={place.shown: sha256(data)})
+        return int(not stands)
 
     # Redaction
 
     def safe(self, data: bytes) -> bytes:
         """The redacted form of a text: the same for the same text, so that a copy of it is known again."""
-        return self.redacted(data.decode("utf-8", "replace")).encode("utf-8", "replace")
+        return safe_text(self._redactor, data)
 
     def redacted(self, text: str) -> str:
         """The text without its secrets."""
         return self._redactor.redact(text).text
 
-    def _safe_lines(self, data: bytes) -> bytes:
-        return b"".join(self._safe_line(line) for line in data.splitlines(keepends=True))
-
-    def _safe_line(self, line: bytes) -> bytes:
-        """A record is decoded before it is redacted: an escape could hide where a secret begins."""
-        try:
-            value, counts = self._redactor.redact_value(msgspec.json.decode(line))
-        except (msgspec.DecodeError, RecursionError):
-            return self.safe(line)
-        return msgspec.json.encode(value) + b"\n" if counts else line
-
     def _count(self, written: bytes) -> None:
         """Counts the marks in what was written, by kind."""
         for kind in _MARK.findall(written.decode("utf-8", "replace")):
             self.counts[kind] = self.counts.get(kind, 0) + 1
+
+
+def may_place(version: KeptHandoff, rank: int) -> bool:
+    """Whether the version may be put into the shared folder: once, and the worker's own once more."""
+    return version.placed == 0 or (rank >= OWN and version.placed < _RESTORED)
+
+
+def archived_form(redactor: Redactor, name: str, data: bytes) -> bytes:
+    """What the archive holds of a mission's file: redacted, `events.jsonl` record by record."""
+    return safe_lines(redactor, data) if name == layout.EVENTS else safe_text(redactor, data)
 
 
 class _NotLookedAt(Exception):

@@ -20,8 +20,9 @@ from swarmmemd.fold import (
 )
 from swarmmemd.journal import Journal, Rendered
 from swarmmemd.layout import Place
+from swarmmemd.memory.audit import Auditor
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness
-from swarmmemd.model import Event, MissionId, WorkerId
+from swarmmemd.model import Event, EventId, MissionId, WorkerId
 from swarmmemd.render.summary import FILES, Summary, bullets_of, is_whole, merge, rescue
 from swarmmemd.seam import seam
 from swarmmemd.state import MissionState
@@ -44,9 +45,15 @@ class Summaries:
     """Keeps the `SUMMARY.md` of all workers' missions."""
 
     def __init__(
-        self, journal: Journal, stillness: Stillness, settle: float, wall: Callable[[], float]
+        self,
+        journal: Journal,
+        stillness: Stillness,
+        settle: float,
+        wall: Callable[[], float],
+        auditor: Auditor,
     ) -> None:
         self._wall = wall
+        self._auditor = auditor
         self._journal = journal
         self._stillness = stillness
         self.settle = settle
@@ -56,9 +63,16 @@ class Summaries:
         self._replaced: list[tuple[float, WorkerId, MissionId, Held]] = []
 
     def show(
-        self, profile: Directory, worker: WorkerId, mission: MissionState, others: Sequence[bytes], now: float
+        self,
+        profile: Directory,
+        worker: WorkerId,
+        mission: MissionState,
+        others: Sequence[bytes],
+        now: float,
+        events: Sequence[EventId] = (),
     ) -> None:
-        """Makes the file show the mission. `others` are versions whose foreign text is brought over.
+        """Makes the file show the mission. `others` are versions whose foreign text is brought over; `events` are
+        those that make it another.
 
         Raises `Obstructed` or OSError.
         """
@@ -70,7 +84,7 @@ class Summaries:
             if key not in self._versions:
                 sweep_temporaries(folder)
             for _ in range(_MERGES):
-                if self._merged(folder, place, worker, mission, unmerged, now):
+                if self._merged(folder, place, worker, mission, unmerged, now, events):
                     del self._unmerged[key]
                     self._journal.settle(shown=[key])
                     return
@@ -119,6 +133,7 @@ class Summaries:
         mission: MissionState,
         unmerged: list[bytes],
         now: float,
+        events: Sequence[EventId],
     ) -> bool:
         """Merges once. Says whether it stands; versions that were hidden meanwhile are added to `unmerged`."""
         held = hold(folder, place.name, _LIMIT)
@@ -130,7 +145,7 @@ class Summaries:
             if held is not None and new == text:
                 self._versions[worker, mission.mission] = held.version
                 return True
-            hidden = self._replaced_by(folder, place, worker, mission.mission, new, held)
+            hidden = self._replaced_by(folder, place, worker, mission.mission, new, held, events)
         except BaseException:
             if held is not None:
                 held.close()
@@ -156,12 +171,14 @@ class Summaries:
         mission: MissionId,
         new: str,
         held: Held | None,
+        events: Sequence[EventId],
     ) -> list[bytes] | None:
         """Puts the new text in the place of the held version. Gives what somebody had put there meanwhile; None
         where nothing was replaced, since somebody was quicker."""
         expected = held.version if held else None
         try:
             self._versions[worker, mission] = replace(folder, place.name, _bytes(new), expected)
+            self._auditor.replaced(f"{folder.shown}/{place.name}", _bytes(new), events)
         except Moved as moved:
             return None if moved.data is None else [moved.data]
         seam.call("turn", f"applied {place.name}")

@@ -14,12 +14,13 @@ from swarmmemd import layout
 from swarmmemd.durable import Directory
 from swarmmemd.journal import Journal, Recorded
 from swarmmemd.layout import Place
+from swarmmemd.memory.audit import Auditor
 from swarmmemd.memory.growing import GrowingFiles
 from swarmmemd.memory.handoffs import LocalHandoffs
 from swarmmemd.memory.identities import introduce
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness, obstacle
 from swarmmemd.memory.summaries import Summaries
-from swarmmemd.model import MissionId, WorkerId, utc_day
+from swarmmemd.model import EventId, MissionId, WorkerId, utc_day
 from swarmmemd.observation import RosterWorker
 from swarmmemd.redact import Redactor
 from swarmmemd.state import WorkerState
@@ -41,9 +42,10 @@ class Memory:
         stillness = Stillness()
         self._root = profiles_root
         self._journal = journal
-        self.growing = GrowingFiles(journal, stillness, settle)
-        self.summaries = Summaries(journal, stillness, settle, wall)
-        self.handoffs = LocalHandoffs(journal, redactor)
+        self.auditor = Auditor(journal, wall)
+        self.growing = GrowingFiles(journal, stillness, settle, self.auditor)
+        self.summaries = Summaries(journal, stillness, settle, wall, self.auditor)
+        self.handoffs = LocalHandoffs(journal, redactor, self.auditor)
 
     def settle_within(self, seconds: float) -> None:
         """Changes how long another writer may take."""
@@ -122,28 +124,34 @@ class _Pass:
         applied = [r.seq for r in waiting if r.event.mission is None and r.seq not in stuck]
         for mission in dict.fromkeys((*by_mission, *missions)):
             records = by_mission.get(mission, [])
-            shown = self._handoff(mission) and self.show(mission)
+            ids = [record.event.id for record in records]
+            shown = self._handoff(mission, ids) and self.show(mission, events=ids)
             if records and shown and not any(record.seq in stuck for record in records):
                 applied += self._events(mission, records)
         return applied
 
-    def _handoff(self, mission: MissionId) -> bool:
+    def _handoff(self, mission: MissionId, events: Sequence[EventId]) -> bool:
         known = self._state.missions.get(mission)
         show = self._memory.handoffs.show
         if known is None:
             return True
-        return self._tried(partial(show, self._profile, self._state.worker, known), layout.handoff(mission))
+        return self._tried(
+            partial(show, self._profile, self._state.worker, known, events), layout.handoff(mission)
+        )
 
     def introduce(self, worker: RosterWorker) -> None:
         """Makes the identity files that are missing."""
-        self._tried(partial(introduce, self._profile, worker), layout.identity_file("IDENTITY.md"))
+        self._tried(
+            partial(introduce, self._profile, worker, self._memory.auditor),
+            layout.identity_file("IDENTITY.md"),
+        )
 
-    def show(self, mission: MissionId, others: Sequence[bytes] = ()) -> bool:
+    def show(self, mission: MissionId, others: Sequence[bytes] = (), events: Sequence[EventId] = ()) -> bool:
         """Makes the mission's `SUMMARY.md` true. Says whether it is."""
         known = self._state.missions.get(mission)
         show = self._memory.summaries.show
         return known is None or self._tried(
-            partial(show, self._profile, self._state.worker, known, others, self._now),
+            partial(show, self._profile, self._state.worker, known, others, self._now, events),
             layout.summary(mission),
         )
 

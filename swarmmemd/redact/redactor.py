@@ -62,6 +62,10 @@ class Redactor:
             text = _replaced(text, spans)
         return Redacted(text, dict(counts))
 
+    def places(self, text: str) -> list[tuple[int, str]]:
+        """Where in `text` secrets begin, and of which kind each is."""
+        return [(span.start, span.kind) for span in self._spans(text)]
+
     def redact_value(self, value: Any) -> tuple[Any, Mapping[str, int]]:
         """Decoded JSON with each of its strings redacted; the key counts as the name of a value."""
         counts: Counter[str] = Counter()

@@ -23,6 +23,7 @@ def judge(running: Running) -> None:
         running.troubles.update(f"{one.id}/transcripts", "; ".join(unread) or None, now)
         by = running.tree.shared.overwritten.get(one.id)
         running.troubles.update(f"{one.id}/shared handoff", f"overwritten by {by}" if by else None, now)
+    running.troubles.update("audit log", running.tree.audit.trouble, now)
     _source(running, "ledger", running.turns.ledger)
     _source(running, "roster", running.turns.roster)
     health = running.plan.check()

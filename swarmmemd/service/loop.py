@@ -8,7 +8,7 @@ from swarmmemd.backfill import backfill
 from swarmmemd.config import Config
 from swarmmemd.errors import StorageError, SwarmmemdError
 from swarmmemd.log import Log, set_level
-from swarmmemd.model import WorkerId, mission_id, worker_id
+from swarmmemd.model import MissionId, WorkerId, mission_id, worker_id
 from swarmmemd.service.health import judge
 from swarmmemd.service.members import Members
 from swarmmemd.service.pulse import Silence
@@ -205,21 +205,26 @@ class Daemon:
             running.troubles.update("inbox", None, running.now())
 
     def _carried_out(self, request: inbox.Request | None) -> inbox.Answer | None:
-        mission = mission_id(request.mission) if request is not None else None
-        if request is not None and request.ask == "once":
+        if request is None:
+            return None
+        worker, mission = worker_id(request.worker), mission_id(request.mission)
+        if (worker, mission) != (request.worker, request.mission):
+            return None  # an id that is none: not the same as none given
+        if request.ask == "once":
             return self._once()
-        if request is not None and request.ask == "access":
+        if request.ask == "access":
             return inbox.Answer(0, 0, refused(self._running.config))
-        if request is not None and request.ask == "archive" and mission is not None:
+        if request.ask == "archive" and mission is not None:
             return inbox.Answer(0, 0, changed=self._running.tree.archive(mission))
-        if request is not None and request.ask == "backfill":
-            return self._backfill(request)
+        if request.ask == "rebuild":
+            return self._rebuilt(worker, mission)
+        if request.ask == "backfill" and worker is not None:
+            return self._backfill(worker, request)
         return None
 
-    def _backfill(self, request: inbox.Request) -> inbox.Answer | None:
+    def _backfill(self, worker: WorkerId, request: inbox.Request) -> inbox.Answer | None:
         """The past of one worker. The other workers wait meanwhile."""
-        worker = worker_id(request.worker)
-        if worker is None or worker not in self._running.turns.workers:
+        if worker not in self._running.turns.workers:
             return None
         try:
             found = backfill(self._running.tree, worker, request.since, request.dry, self._goes_on)
@@ -230,6 +235,14 @@ class Daemon:
     def _goes_on(self, row: int) -> None:
         """A long chat is read: that is progress, which the watchdog must hear of."""
         self._pulse.beat(self._running.now())
+
+    def _rebuilt(self, worker: WorkerId | None, mission: MissionId | None) -> inbox.Answer:
+        """What is recorded goes into its files first, then what is wrong in them is made right."""
+        from swarmmemd.rebuild import rebuild
+
+        turn = self._once()
+        done = rebuild(self._running.tree, worker, mission)
+        return inbox.Answer(turn.workers, turn.events, done.problems, files=done.changed)
 
     def _once(self) -> inbox.Answer:
         """A full turn for every worker."""
@@ -275,7 +288,7 @@ class Daemon:
         """Commits what was applied, where no later turn did it on its way."""
         self._flush_at = _NEVER
         try:
-            self._running.turns.settle()
+            self._running.tree.settle()
         except StorageError as error:
             self._journal_health(error)
             self._flush_at = self._running.now() + 1.0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from swarmmemd.recall.verify import verify
 from tests.support.faults import KILLED, From, calls_of, hooked, in_child, kill, torn
 from tests.support.trees import Home, Undisturbed, story
 
@@ -34,6 +35,7 @@ def _holds(home: Home, undisturbed: Undisturbed, step: int, where: str) -> None:
     assert home.files() == undisturbed.files[step], where
     assert home.journal() == undisturbed.journals[step], where
     assert all(applied == 1 for *_, applied in home.rows()), where
+    assert verify(home.config).findings == [], where
 
 
 @pytest.mark.parametrize("journal", ["kept", "deleted"])

@@ -89,6 +89,8 @@ def test_each_checkpoint_is_known_once_and_no_line_of_the_other_is_changed(home:
         other.finish()
         home.looked_at()
         until(lambda: home.backlog() == (0, 0), "everything to be in its files")
+        verified = home.command("verify")
+        assert verified.returncode == 0, verified.stdout
         tail = home.command("tail", "-n", "10000", "--json").stdout.splitlines()
     lines = (other.folder / "events.jsonl").read_text().splitlines()
     records = [json.loads(line) for line in lines]

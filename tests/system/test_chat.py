@@ -55,6 +55,8 @@ def test_beside_a_running_daemon(home: Home, schema: int, journal: str) -> None:
     for scenario in played:
         scenario.ends_well()
         scenario.close()
+    verified = home.command("verify")
+    assert verified.returncode == 0, verified.stdout
 
 
 @pytest.mark.parametrize(("schema", "journal"), _FORMS)

@@ -15,11 +15,13 @@ NAME = "swarmmemd"
 LAYERS: list[set[str]] = [
     {NAME, "model", "errors", "seam", "observation", "state", "identity", "text", "layout"},
     {
+        "audit",
         "checkpoint",
         "derive",
         "fold",
         "foreign",
         "handoff",
+        "mending",
         "record",
         "redact",
         "remember",
@@ -32,7 +34,7 @@ LAYERS: list[set[str]] = [
         "schedule",
     },
     {"sources", "journal", "memory", "watch", "instance", "inbox", "notify", "standing", "access"},
-    {"turn", "tree", "recall", "backfill", "install", "skills"},
+    {"turn", "tree", "recall", "backfill", "rebuild", "install", "skills"},
     {"watchplan", "service", "doctor", "demo"},
     {"cli", "__main__"},
 ]
@@ -40,7 +42,8 @@ LAYERS: list[set[str]] = [
 
 PURE = {
     *("model", "observation", "state", "identity", "text", "errors"),
-    *("checkpoint", "derive", "fold", "foreign", "handoff", "record", "redact", "remember", "render"),
+    *("audit", "checkpoint", "derive", "fold", "foreign", "handoff", "mending", "record", "redact"),
+    *("remember", "render"),
     *("memory.appends", "sources.document", "sources.ledger", "sources.portion", "sources.roster"),
     *("sources.rows", "sources.runtime", "sources.terminal"),
     *("recall.ages", "recall.briefing", "recall.lines", "recall.suspicion", "recall.terms", "recall.words"),
@@ -212,7 +215,7 @@ def test_pure_modules_ask_no_clock_and_open_nothing(module: str) -> None:
     ("library", "homes"),
     [
         ("watchdog", {"watch"}),
-        ("sqlite3", {"journal.schema", "journal.writer", "journal.follower", "sources.chat", "recall"}),
+        ("sqlite3", {"journal", "sources.chat", "recall"}),
         ("click", {"cli", "demo"}),
     ],
 )

@@ -1,0 +1,153 @@
+"""Makes our part of the memory files right again from the journal. Doing it twice is doing it once.
+
+What is wrong and what should stand there is `recall.parts`; here it is written, each file by compare-and-swap.
+docs/contracts.md, "Verify and rebuild".
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import msgspec
+
+from swarmmemd import layout
+from swarmmemd.durable import Appending, Directory, Mark, Moved, Version, hold, replace
+from swarmmemd.handoff import sha256
+from swarmmemd.journal import FileMark
+from swarmmemd.journal.inspector import Inspector
+from swarmmemd.model import MissionId, WorkerId
+from swarmmemd.recall.parts import Examiner, Kind, Part
+from swarmmemd.recall.verify import examiner
+from swarmmemd.tree import Tree
+
+_LIMIT = 256 * 1024 * 1024
+_ROUNDS = 5
+_GROWING = frozenset({Kind.EVENTS, Kind.EPISODE})
+_HANDOFFS = frozenset({Kind.HANDOFF, Kind.SHARED})
+
+
+class Rebuilt(msgspec.Struct, frozen=True):
+    """The files that were made right, and what could not be."""
+
+    changed: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def wrong_parts(
+    one: Examiner, worker: WorkerId | None, mission: MissionId | None, archives: bool = True
+) -> Iterator[Part]:
+    """The files with something wrong in our part, of one worker or one mission where one is named."""
+    workers = [worker] if worker is not None else one.journal.workers()
+    for each in workers:
+        yield from (part for part in one.worker(each, mission) if part.faults)
+    if archives:
+        yield from (part for part in one.archives(mission, worker) if part.faults)
+
+
+def rebuild(tree: Tree, worker: WorkerId | None = None, mission: MissionId | None = None) -> Rebuilt:
+    """Makes right what can be, over an opened tree whose workers have just had a turn."""
+    changed: dict[str, None] = {}
+    for _ in range(_ROUNDS):
+        problems: list[str] = []
+        done = _round(tree, worker, mission, problems)
+        changed.update(dict.fromkeys(done))
+        if not done:
+            break
+    return Rebuilt(tuple(changed), tuple(problems))
+
+
+def _round(tree: Tree, worker: WorkerId | None, mission: MissionId | None, problems: list[str]) -> list[str]:
+    """Goes over everything once. Gives the files that were written; what is left goes to `problems`."""
+    done: list[str] = []
+    tree.settle()
+    with closing(Inspector(tree.journal.path)) as journal:
+        one = examiner(tree.config, journal, taken_up=False)
+        for part in wrong_parts(one, worker, mission, archives=False):
+            _mend(tree, part, done, problems)
+    tree.settle()
+    with closing(Inspector(tree.journal.path)) as journal:
+        one = examiner(tree.config, journal, taken_up=False)
+        parts = [part for part in one.archives(mission, worker) if part.faults]
+        _archive(tree, parts, done, problems)
+    tree.settle()
+    return done
+
+
+def _mend(tree: Tree, part: Part, done: list[str], problems: list[str]) -> None:
+    if part.right is not None and part.right != part.data:
+        try:
+            _put(tree, part)
+            done.append(str(part.path))
+        except OSError as error:
+            problems.append(f"{error.filename or part.path}: {error.strerror or error}")
+    problems += [
+        f"{part.path}:{fault.line}: {fault.what}. {part.mend}" for fault in part.faults if not fault.mendable
+    ]
+
+
+def _archive(tree: Tree, parts: list[Part], done: list[str], problems: list[str]) -> None:
+    problems += [f"{part.path}: it cannot be made again" for part in parts if part.right is None]
+    for mission in dict.fromkeys(part.mission for part in parts if part.right is not None):
+        assert mission is not None
+        try:
+            with tree.shared.opened() as root:
+                if tree.shared.archive(root, mission):
+                    done += [str(p.path) for p in parts if p.mission == mission and p.right is not None]
+        except OSError as error:
+            problems.append(f"{error.filename or mission}: {error.strerror or error}")
+
+
+def _put(tree: Tree, part: Part) -> None:
+    """Replaces the file, if it is still the one that was looked at: else the next round looks again."""
+    assert part.right is not None
+    name = part.place.name
+    with _root(tree, part) as root, root.descend(part.place.folders, create=True) as folder:
+        held = hold(folder, name, _LIMIT)
+        try:
+            if (held.data if held else None) != part.data:
+                return
+            if part.kind in _HANDOFFS and part.data and part.data.strip():
+                _set_aside(tree, part, part.data)
+            version = replace(folder, name, part.right, held.version if held else None)
+            tree.memory.auditor.replaced(f"{folder.shown}/{name}", part.right)
+            if part.kind in _GROWING:
+                _mark(tree, part, version)
+            if held is not None and (later := held.reread()) is not None:
+                _bring_over(tree, part, folder, later)
+        except Moved as moved:
+            if moved.data is not None:
+                replace(folder, name, moved.data)
+        finally:
+            if held is not None:
+                held.close()
+
+
+def _root(tree: Tree, part: Part) -> Directory:
+    return tree.shared.opened() if part.kind is Kind.SHARED else Directory.root(part.root)
+
+
+def _mark(tree: Tree, part: Part, version: Version) -> None:
+    """The daemon appends to the new file where it would have appended to the old one."""
+    assert part.worker is not None
+    known = tree.journal.mark(part.worker, part.place.shown)
+    if known is not None and part.right and part.right.endswith(b"\n"):
+        mark = Mark(version.device, version.inode, version.size)
+        tree.journal.settle(marks=[FileMark(part.worker, part.place.shown, mark, known.seq)])
+
+
+def _bring_over(tree: Tree, part: Part, folder: Directory, later: bytes) -> None:
+    """What another program wrote into the file that was replaced, since it had it open."""
+    before = part.data or b""
+    if part.kind in _GROWING and later.startswith(before):
+        with Appending(folder, part.place.name, create=False) as file:
+            file.append(later[len(before) :])
+    elif part.kind is Kind.SUMMARY and part.worker is not None and part.mission is not None:
+        tree.bring_over(part.worker, part.mission, later)
+
+
+def _set_aside(tree: Tree, part: Part, data: bytes) -> None:
+    """A text that is in no version of the journal may be somebody's: it is kept in the state folder."""
+    with closing(Inspector(tree.journal.path)) as journal:
+        known = any(journal.handoff(worker, sha256(data)) for worker in journal.workers())
+    if not known:
+        with tree.state.child(layout.DISPLACED, create=True, permissions=0o700) as folder:
+            replace(folder, f"{sha256(data)[:12]}-{part.place.name}", data, permissions=0o600)

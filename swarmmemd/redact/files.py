@@ -1,0 +1,24 @@
+"""Whole files without their secrets: a text, and a file of JSON records. Pure. docs/contracts.md, "Shared memory"."""
+
+import msgspec
+
+from swarmmemd.redact.redactor import Redactor
+
+
+def safe_text(redactor: Redactor, data: bytes) -> bytes:
+    """The redacted form of a text: the same for the same text, so that a copy of it is known again."""
+    return redactor.redact(data.decode("utf-8", "replace")).text.encode("utf-8", "replace")
+
+
+def safe_lines(redactor: Redactor, data: bytes) -> bytes:
+    """The redacted form of a file of records, one a line: each line stays JSON."""
+    return b"".join(_safe_line(redactor, line) for line in data.splitlines(keepends=True))
+
+
+def _safe_line(redactor: Redactor, line: bytes) -> bytes:
+    """A record is decoded before it is redacted: an escape could hide where a secret begins."""
+    try:
+        value, counts = redactor.redact_value(msgspec.json.decode(line))
+    except (msgspec.DecodeError, RecursionError):
+        return safe_text(redactor, line)
+    return msgspec.json.encode(value) + b"\n" if counts else line
