@@ -25,3 +25,8 @@ def one_row(text: str, width: int) -> str:
     """`text` as one line of at most `width` characters, harmless."""
     row = " ".join(harmless(text).split())
     return row if len(row) <= width else row[: max(width - 1, 0)].rstrip() + "…"
+
+
+def utf8(text: str) -> str:
+    """`text` with what is no UTF-8, as a file's name can hold, as U+FFFD."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -30,6 +30,7 @@ _COMMANDS = {
     "context": "Find which workers know something of a task.",
     "handoff": "Show a worker's handoffs, and every version there was.",
     "skill": "Show or install the skill that tells workers how to use their memory.",
+    "serve": "Serve the HTTP API and the memory panel.",
     "archive": "Archive a completed mission by hand.",
     "backfill": "Record what happened before the swarm was watched.",
     "verify": "Compare every memory file with the journal.",

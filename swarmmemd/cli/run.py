@@ -12,6 +12,8 @@ from swarmmemd.cli.options import common_options, load_config, state_directory
 from swarmmemd.errors import ConfigError, Exit, SwarmmemdError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from swarmmemd.config import Config
     from swarmmemd.log import Log
 
@@ -82,10 +84,26 @@ def _serve(ctx: click.Context, supervisor: str, allow_root: bool) -> None:
             log.warning("notice", text=notice)
         tree.forget_last_exit()
         reload = lambda: load_config(ctx).config  # noqa: E731
-        daemon = Daemon(tree, clock, log, stop, reload, pulse(supervisor, sys.stderr))
-        with Keeper(loaded.config):
+        with Keeper(loaded.config), _api(loaded.config, log) as api:
+            daemon = Daemon(tree, clock, log, stop, reload, pulse(supervisor, sys.stderr), api)
             daemon.run(ready=partial(notify, "READY=1"))
         log.info("stopped")
+
+
+@contextlib.contextmanager
+def _api(config: "Config", log: "Log") -> "Iterator[str | None]":
+    """The HTTP API in a thread of its own, where it is wanted: its address."""
+    if not config.api.enabled:
+        yield None
+        return
+    from swarmmemd.cli.serve import check_extra
+
+    check_extra()
+    from swarmmemd.web.server import Server
+
+    with Server(config, holds_lock=True) as server:
+        log.info("serving", address=server.address.shown)
+        yield server.address.shown
 
 
 def _look_into_roots(config: "Config", log: "Log") -> None:

@@ -1,7 +1,7 @@
 """`swarmmemd search`: what the memory of the swarm says of some words."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +10,7 @@ from swarmmemd.errors import Exit
 
 if TYPE_CHECKING:
     from swarmmemd.config import Config
-    from swarmmemd.recall.search import Hit, Results, SearchQuery
+    from swarmmemd.recall.search import Results, SearchQuery
 
 _EPILOG = """\b
 Examples:
@@ -98,30 +98,9 @@ def _search(config: "Config", query: "SearchQuery") -> "Results":
 
 
 def _as_json(text: str, found: "Results") -> str:
-    results = [_object(hit) for hit in found.hits]
-    return json.dumps({"ok": True, "query": _utf8(text), "results": results}, ensure_ascii=False)
+    from swarmmemd.recall.search import shown
 
-
-def _object(hit: "Hit") -> dict[str, Any]:
-    from swarmmemd.model import iso
-
-    shown: dict[str, Any] = {
-        "path": _utf8(hit.path),
-        "line": hit.line,
-        "score": hit.score,
-        "snippet": hit.snippet,
-        "workerId": hit.worker,
-        "missionId": hit.mission,
-        "at": iso(hit.at),
-        "type": hit.type.value if hit.type else None,
-    }
-    if hit.context:
-        shown["context"] = [{"line": number, "text": text} for number, text in hit.context]
-    return shown
-
-
-def _utf8(text: str) -> str:
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return json.dumps(shown(text, found), ensure_ascii=False)
 
 
 def _tell(found: "Results") -> None:

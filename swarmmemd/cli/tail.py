@@ -147,12 +147,9 @@ def _print(events: "Iterable[Recorded]", show: "Callable[[Recorded], str]") -> i
 
 
 def _as_json(recorded: "Recorded") -> str:
-    import msgspec
+    from swarmmemd.journal import numbered
 
-    from swarmmemd.record import encode
-
-    line = msgspec.json.decode(encode(recorded.event))
-    return msgspec.json.encode({**line, "seq": recorded.seq}).decode()
+    return numbered(recorded).decode()
 
 
 def _as_row(recorded: "Recorded") -> str:

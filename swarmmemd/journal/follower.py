@@ -53,6 +53,17 @@ class Follower:
         """The newest `limit` events, oldest first."""
         return self._select(where, "seq > ?", 0, "seq DESC", limit)[::-1]
 
+    def latest(self) -> dict[WorkerId, Recorded]:
+        """Each worker's newest event."""
+        sql = "SELECT seq, worker, line FROM event WHERE seq IN (SELECT max(seq) FROM event GROUP BY worker)"
+        return {worker: recorded(seq, line, WorkerId(worker)) for seq, worker, line in self._rows(sql)}
+
+    def counts(self, after: int) -> tuple[int, dict[str, int]]:
+        """The newest sequence number, and how many events of each type came after `after`."""
+        sql = "SELECT type, count(*), max(seq) FROM event WHERE seq > ? GROUP BY type"
+        rows = self._rows(sql, after)
+        return max((seq for _, _, seq in rows), default=after), {type: count for type, count, _ in rows}
+
     def backlog(self) -> tuple[int, int]:
         """How many events are not applied, and how many of those have no place any more."""
         sql = "SELECT coalesce(sum(applied = 0), 0), coalesce(sum(applied = 2), 0) FROM event WHERE applied <> 1"

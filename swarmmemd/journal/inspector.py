@@ -63,6 +63,21 @@ class Inspector(Follower):
             raise JournalError(f"the state of {worker} cannot be read: {error}") from error
         return replace(bare, missions={one.mission: one for one in states})
 
+    def current(self, worker: WorkerId) -> MissionState | None:
+        """The mission of the worker's newest dispatch; without one the mission that was heard of last."""
+        rows = self._rows("SELECT state FROM worker WHERE worker = ?", worker)
+        try:
+            found = msgspec.json.decode(rows[0][0], type=WorkerState).current if rows else None
+            if found is not None and found.mission is not None:
+                sql = "SELECT state FROM mission WHERE worker = ? AND mission = ?"
+                rows = self._rows(sql, worker, found.mission)
+            else:
+                rows = self._rows("SELECT state FROM mission WHERE worker = ?", worker)
+            missions = [msgspec.json.decode(state, type=MissionState) for (state,) in rows]
+        except msgspec.DecodeError as error:
+            raise JournalError(f"the state of {worker} cannot be read: {error}") from error
+        return max(missions, key=lambda one: one.updated, default=None)
+
     def unshown(self, worker: WorkerId) -> set[str]:
         """Missions whose `SUMMARY.md` is not brought up to date yet."""
         sql = "SELECT mission FROM mission WHERE worker = ? AND shown = 0"

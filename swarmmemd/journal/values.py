@@ -10,7 +10,7 @@ from swarmmemd.durable import Mark
 from swarmmemd.errors import JournalError
 from swarmmemd.handoff import Author
 from swarmmemd.model import Event, MissionId, WorkerId
-from swarmmemd.record import decode
+from swarmmemd.record import decode, encode
 from swarmmemd.state import Heard, WorkerState
 
 
@@ -73,6 +73,12 @@ def recorded(seq: int, line: bytes, worker: WorkerId) -> Recorded:
     if not isinstance(event, Event):
         raise JournalError(f"event {seq} of the journal cannot be read", "Set the journal aside (rename it).")
     return Recorded(seq, event)
+
+
+def numbered(recorded: Recorded) -> bytes:
+    """The event as in `events.jsonl`, with `seq`; without a line break."""
+    line = msgspec.json.decode(encode(recorded.event))
+    return msgspec.json.encode({**line, "seq": recorded.seq})
 
 
 HANDOFF_COLUMNS = "mission, sha256, redacted, author, path, at, text, placed"

@@ -17,9 +17,10 @@ _PROFILE = ("IDENTITY.md", "SOUL.md", "MEMORY.md")
 
 
 class MemoryQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which memory is wanted. Without a mission or date: the one written last."""
+    """Which memory is wanted. Without a mission or date: the one written last. Only shared memory can be that of
+    no worker: then it is the latest handoffs of all, and the manifests of the archive."""
 
-    worker: str
+    worker: str | None
     kind: str
     mission: str | None = None
     date: str | None = None
@@ -42,6 +43,8 @@ class Found(msgspec.Struct, frozen=True):
 
 def read_memory(config: Config, query: MemoryQuery) -> Found:
     """Reads the files of one kind. Raises `UsageError` for an id or a date that is none."""
+    if query.kind == "shared" and query.worker is None:
+        return _shared(config.shared_root)
     worker = worker_id(query.worker)
     if worker is None:
         raise UsageError(f"{query.worker!r} is no worker id", "Letters, digits, - and _, at most 64.")
@@ -50,6 +53,23 @@ def read_memory(config: Config, query: MemoryQuery) -> Found:
     profile = layout.profile(config.profiles_root, worker)
     folders, names = _wanted(profile, query, worker)
     return _read(profile, folders, names)
+
+
+def _shared(root: Path) -> Found:
+    """What all may read: each worker's latest handoff, and what was archived."""
+    handoffs = _listed(root / "handoffs" / "swarm", "*-latest.md")
+    files = list(_read(root, ("handoffs", "swarm"), handoffs).files)
+    for mission in _listed(root / "swarm" / "missions", "*"):
+        if mission_id(mission) is None:
+            continue
+        place = layout.manifest(MissionId(mission))
+        found = _read(root, place.folders, (place.name,)).files
+        files += [MemoryFile(f"{mission}/{place.name}", file.path, file.content) for file in found]
+    return Found(root, tuple(files))
+
+
+def _listed(folder: Path, glob: str) -> tuple[str, ...]:
+    return tuple(sorted(path.name for path in folder.glob(glob) if not path.name.startswith(".")))
 
 
 def _wanted(profile: Path, query: MemoryQuery, worker: WorkerId) -> tuple[tuple[str, ...], tuple[str, ...]]:

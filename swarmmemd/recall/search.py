@@ -6,18 +6,18 @@ What a search finds is defined by `Scan`, which reads every file. The index may 
 import heapq
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from swarmmemd.config import Config
 from swarmmemd.errors import UsageError
-from swarmmemd.model import Event, EventType, MissionId, WorkerId, mission_id, worker_id
+from swarmmemd.model import Event, EventType, MissionId, WorkerId, iso, mission_id, worker_id
 from swarmmemd.recall.lines import About, Document, Kind, Line
 from swarmmemd.recall.suspicion import could_hold_secret
 from swarmmemd.recall.tree import LIMIT, MemoryPath, Walk, read, walk_of
 from swarmmemd.recall.words import WIDTH, Match, Matcher, Query, around, fold, parse_query, snippet
-from swarmmemd.text import one_row
+from swarmmemd.text import one_row, utf8
 
 if TYPE_CHECKING:
     from swarmmemd.redact import Redactor
@@ -191,6 +191,27 @@ def results(found: Iterable[Ranked], config: Config, query: SearchQuery, words: 
         troubles=tuple(walk.troubles),
         query=words,
     )
+
+
+def shown(text: str, found: Results) -> dict[str, Any]:
+    """The answer to the query `text` as the object that is printed or sent. docs/commands.md, "search"."""
+    return {"ok": True, "query": utf8(text), "results": [_object(hit) for hit in found.hits]}
+
+
+def _object(hit: Hit) -> dict[str, Any]:
+    object: dict[str, Any] = {
+        "path": utf8(hit.path),
+        "line": hit.line,
+        "score": hit.score,
+        "snippet": hit.snippet,
+        "workerId": hit.worker,
+        "missionId": hit.mission,
+        "at": iso(hit.at),
+        "type": hit.type.value if hit.type else None,
+    }
+    if hit.context:
+        object["context"] = [{"line": number, "text": text} for number, text in hit.context]
+    return object
 
 
 class _Shown:

@@ -75,7 +75,7 @@ def walk_of(config: Config, worker: WorkerId | None, scope: str) -> "Walk":
     """A look at the folders that a scope means: `worker`, `shared` or `all`; of one worker, or of all there are."""
     workers: frozenset[WorkerId] | Unreadable = frozenset({worker} if worker else ())
     if worker is None and scope != "shared":
-        workers = _workers(config)
+        workers = known_workers(config)
     walk = Walk([])
     if isinstance(workers, Unreadable):
         walk.troubles.append(f"{config.profiles_root}: {workers.reason}")
@@ -86,7 +86,7 @@ def walk_of(config: Config, worker: WorkerId | None, scope: str) -> "Walk":
     return walk
 
 
-def _workers(config: Config) -> frozenset[WorkerId] | Unreadable:
+def known_workers(config: Config) -> frozenset[WorkerId] | Unreadable:
     """The workers there are. The roster is read only where a profile could be one by its word alone."""
     include, exclude = config.workers.include, config.workers.exclude
     listed = list_profiles(config.profiles_root, (), include, exclude)

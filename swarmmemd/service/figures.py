@@ -12,6 +12,8 @@ class Figures(msgspec.Struct, kw_only=True):
     started: float
     written: float = 0.0
     turns: int = 0
+    seconds: float = 0.0
+    """Spent in turns."""
     events: int = 0
     sweeps: int = 0
     skipped: int = 0
@@ -25,6 +27,7 @@ class Figures(msgspec.Struct, kw_only=True):
     def turn(self, seconds: float, report: Report) -> None:
         """Counts a turn."""
         self.turns += 1
+        self.seconds += seconds
         self.last_turn = seconds
         self.longest_turn = max(self.longest_turn, seconds)
         self.events += len(report.recorded)

@@ -41,8 +41,9 @@ class Daemon:
         stop: Stop,
         reload: Callable[[], Config],
         pulse: Silence | None = None,
+        api: str | None = None,
     ) -> None:
-        self._running = Running(tree, clock, log, stop.wake)
+        self._running = Running(tree, clock, log, stop.wake, api)
         self._members = Members(self._running)
         self._sweeps = Sweeps(self._running, self._members)
         self._stop = stop

@@ -42,6 +42,7 @@ def write_status(running: Running, final: bool) -> None:
             "shared": str(tree.config.shared_root),
             "state": str(tree.config.state_dir),
         },
+        "api": running.api,
         "workers": [
             _worker(one, figures, running.clock.wall()) for _, one in sorted(tree.turns.workers.items())
         ],
@@ -52,6 +53,7 @@ def write_status(running: Running, final: bool) -> None:
         "turns": {
             "count": figures.turns,
             "events": figures.events,
+            "seconds": round(figures.seconds, 6),
             "last_ms": round(figures.last_turn * 1000, 2),
             "longest_ms": round(figures.longest_turn * 1000, 2),
             "full_sweeps": figures.sweeps,

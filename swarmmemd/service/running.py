@@ -11,13 +11,15 @@ from swarmmemd.watchplan import WatchPlan
 
 
 class Running:
-    """The opened tree, the clocks, the watches, and when who is looked at."""
+    """The opened tree, the clocks, the watches, and when who is looked at. `api` is the address of the HTTP API, where
+    it is served."""
 
-    def __init__(self, tree: Tree, clock: Clock, log: Log, wake: Wake) -> None:
+    def __init__(self, tree: Tree, clock: Clock, log: Log, wake: Wake, api: str | None = None) -> None:
         self.tree = tree
         self.clock = clock
         self.log = log
         self.wake = wake
+        self.api = api
         self.schedule = Schedule()
         self.plan = WatchPlan(tree.config, wake)
         self.troubles = Troubles(log)

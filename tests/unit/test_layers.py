@@ -35,7 +35,7 @@ LAYERS: list[set[str]] = [
     },
     {"sources", "journal", "memory", "watch", "instance", "inbox", "notify", "standing", "access"},
     {"turn", "tree", "recall", "backfill", "rebuild", "install", "skills"},
-    {"watchplan", "service", "doctor", "demo"},
+    {"watchplan", "service", "web", "doctor", "demo"},
     {"cli", "__main__"},
 ]
 """The modules and packages right below `swarmmemd`, lowest layer first. One that is not here is refused."""

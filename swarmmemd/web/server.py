@@ -1,0 +1,128 @@
+"""Runs the application: in a thread beside the daemon, or as a process of its own. docs/api.md, "Where"."""
+
+import asyncio
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio.to_thread
+import uvicorn
+
+from swarmmemd.config import Config
+from swarmmemd.errors import StorageError
+from swarmmemd.layout import JOURNAL
+from swarmmemd.web.app import Site
+from swarmmemd.web.feed import Feed
+from swarmmemd.web.gate import Gate
+from swarmmemd.web.keys import Keys, token
+from swarmmemd.web.listen import listen, remove
+from swarmmemd.web.posting import Posting
+from swarmmemd.web.reading import Reading
+
+_AT_ONCE = 4
+"""Threads that read at the same time. More would not read faster, and the daemon's loop would wait for each."""
+_LAST = 1
+"""Seconds that a stop waits for answers that are under way."""
+_START = 20.0
+
+
+class Server:
+    """Listens from the moment it is made; answers once it runs. Raises `StorageError` or `DeniedError`."""
+
+    def __init__(self, config: Config, holds_lock: bool) -> None:
+        """`holds_lock`: who makes it holds the instance lock, or knows that nobody does."""
+        self._socket, self.address = listen(config.api.listen, holds_lock)
+        # After the bind: who finds a token can be sure that it is for whoever listens there.
+        self.keys = Keys(token(config.state_dir), time.time)
+        self._config = config
+        self._feed: Feed | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._uvicorn: uvicorn.Server | None = None
+        self._up = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="api", daemon=True)
+
+    def __enter__(self) -> "Server":
+        """Runs in a thread of its own, and waits until it answers."""
+        self._thread.start()
+        if not self._up.wait(_START) or self._uvicorn is None or not self._uvicorn.started:
+            raise StorageError(f"{self._config.api.listen}: the API did not start", "See the log.")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends it."""
+        self._stop()
+        self._thread.join(_LAST + 2.0)
+
+    def link(self) -> str:
+        """A one-time link to the panel."""
+        return f"{self.address.shown}/link/{self.keys.link()}"
+
+    def _run(self) -> None:
+        # What goes wrong in a handler stands there with its traceback; requests are not logged.
+        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+        try:
+            asyncio.run(self._serve())
+        finally:
+            self._up.set()
+            self._socket.close()
+            if self._config.api.listen.startswith("unix:"):
+                remove(Path(self._config.api.listen.removeprefix("unix:")))
+
+    def _stop(self) -> None:
+        """Ends the streams and then everything, from another thread."""
+        loop, server, feed = self._loop, self._uvicorn, self._feed
+        if loop is None or server is None or feed is None:
+            return
+
+        def end() -> None:
+            feed.close()
+            server.should_exit = True
+
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(end)
+
+    async def _serve(self) -> None:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = _AT_ONCE
+        self._feed = Feed(self._config.state_dir / JOURNAL)
+        reading = Reading(self._config)
+        site = Site(reading, Posting(reading), self._feed, self.keys, self.address.shown)
+        self._uvicorn = _Uvicorn(Gate(site.app(), self.keys, self.address.hosts), self._feed, self._up.set)
+        self._loop = asyncio.get_running_loop()
+        await self._uvicorn.serve(sockets=[self._socket])
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn with the settings that fit, which says when it is up and ends the streams when it is told to stop."""
+
+    def __init__(self, app: Gate, feed: Feed, up: Callable[[], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                loop="asyncio",
+                http="h11",
+                ws="none",
+                lifespan="off",
+                interface="asgi3",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                h11_max_incomplete_event_size=16 * 1024,
+                timeout_keep_alive=5,
+                timeout_graceful_shutdown=_LAST,
+            )
+        )
+        self._feed, self._up_ = feed, up
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Starts, and says so."""
+        await super().startup(sockets)
+        self._up_()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Streams have no end of their own."""
+        self._feed.close()
+        await super().shutdown(sockets)
