@@ -3,6 +3,8 @@
 Loopback is no border against a browser: any page can send requests there. docs/api.md, "Who may ask".
 """
 
+import asyncio
+import contextlib
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
 
@@ -17,6 +19,7 @@ BODY_LIMIT = 1 << 20
 """Bytes of a request's body."""
 _DRAINED = 16 << 20
 """Bytes of a body beyond the limit that are still taken in, so that the client reads the answer."""
+_PATIENCE = 5.0
 _OPEN = ("/healthz",)
 _LINK = "/link/"
 _READS = ("GET", "HEAD")
@@ -144,9 +147,11 @@ def _refusal(scope: Scope, refusal: Refusal) -> Response:
 
 
 async def drain(receive: Receive, most: int = _DRAINED) -> None:
-    """Takes in the rest of a body, up to `most` bytes."""
-    while most > 0:
-        message = await receive()
-        if message["type"] != "http.request" or not message.get("more_body"):
-            return
-        most -= len(message.get("body", b""))
+    """Takes in the rest of a body, up to `most` bytes, for a few seconds."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_PATIENCE):
+            while most > 0:
+                message = await receive()
+                if message["type"] != "http.request" or not message.get("more_body"):
+                    return
+                most -= len(message.get("body", b""))

@@ -138,7 +138,8 @@ class Browser:
 
     def text(self, selector: str = "body") -> str:
         """What can be read there; nothing where there is no such part, or it is hidden."""
-        return str(self.js(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"))
+        part = f"document.querySelector({json.dumps(selector)})"
+        return str(self.js(f"{part}?.checkVisibility() ? {part}.innerText : ''"))
 
     def shows(self, words: str, selector: str = "body") -> None:
         """Waits until the words can be read there."""
@@ -146,6 +147,17 @@ class Browser:
             until(lambda: words in self.text(selector), f"{words!r} in {selector}")
         except AssertionError as error:
             raise AssertionError(f"{error}; there is: {self.text(selector)[:2000]!r}; {self.said}") from None
+
+    def click(self, selector: str) -> None:
+        """Clicks, once it is there."""
+        part = f"document.querySelector({json.dumps(selector)})"
+        until(lambda: self.js(f"!!{part}?.checkVisibility()"), f"{selector} to be there")
+        self.js(f"{part}.click()")
+
+    def reload(self) -> None:
+        """Opens the page anew, without what stands behind its `#`."""
+        self.js("window.before = true; history.replaceState(null, '', location.pathname); location.reload()")
+        until(lambda: self.js("!window.before && document.readyState == 'complete'"), "the page to load")
 
     def press(self, key: str, shift: bool = False) -> None:
         """Presses a key."""

@@ -48,6 +48,7 @@ PURE = {
     *("sources.rows", "sources.runtime", "sources.terminal"),
     *("recall.ages", "recall.briefing", "recall.lines", "recall.suspicion", "recall.terms", "recall.words"),
     *("install.mark", "install.unit", "install.agent"),
+    "web.metrics",
 }
 OUTSIDE = {
     *("os", "io", "time", "sqlite3", "logging", "pathlib", "random", "threading", "secrets", "subprocess"),
@@ -217,6 +218,8 @@ def test_pure_modules_ask_no_clock_and_open_nothing(module: str) -> None:
         ("watchdog", {"watch"}),
         ("sqlite3", {"journal", "sources.chat", "recall"}),
         ("click", {"cli", "demo"}),
+        ("starlette", {"web"}),
+        ("uvicorn", {"web"}),
     ],
 )
 def test_a_library_has_one_home(library: str, homes: set[str]) -> None:

@@ -1,0 +1,192 @@
+"""The memory panel in a real browser: what a person sees, hears read out, and reaches without a mouse."""
+
+import json
+import os
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from tests.support.api import SERVED
+from tests.support.browser import Browser, browser, executable
+from tests.support.daemon import STARTED, Daemon, Home, answered, dispatched, put_file, running, until
+
+if executable() is None:
+    assert not os.environ.get("SWARMMEMD_CI"), "no browser"
+    pytest.skip("no browser: install Debian's chromium", allow_module_level=True)
+
+_HOSTILE = (
+    "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> "
+    "[click](javascript:document.title='owned') \u202egnp.exe" + "W" * 3000
+)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A home with nobody in it."""
+    return Home(tmp_path_factory.mktemp("panel") / "home")
+
+
+@pytest.fixture(scope="module")
+def daemon(home: Home) -> Iterator[Daemon]:
+    """A daemon that serves all tests of this module."""
+    found = Daemon(home, *SERVED)
+    try:
+        found.ready()
+        STARTED.remove(found.process)  # it outlives a test
+        yield found
+    finally:
+        found.kill()
+
+
+@pytest.fixture(scope="module")
+def window(home: Home, daemon: Daemon) -> Iterator[Browser]:
+    """The panel, opened by a one-time link."""
+    with browser(home.root.parent) as found:
+        found.window(1280, 900)
+        found.open(home.command("serve", "--link").stdout.strip())
+        yield found
+
+
+@pytest.fixture
+def page(window: Browser) -> Iterator[Browser]:
+    """The panel, as it is after it was opened anew; nothing may have gone wrong in it meanwhile."""
+    window.said.clear()
+    window.window(1280, 900)
+    window.reload()
+    window.shows("Live", "#link")
+    yield window
+    assert window.said == []
+
+
+def test_an_empty_swarm_is_said_in_words(page: Browser) -> None:
+    page.shows("No workers yet", "#workers")
+    page.shows("Waiting for the first event", "main")
+    assert page.js("document.querySelectorAll('.card').length") == 0
+
+
+def test_what_happens_on_disk_is_seen(home: Home, page: Browser) -> None:
+    home.write("builder-1", dispatched("mission-1", "Build the shed"))
+    page.shows("Build the shed", "[data-worker=builder-1]")
+    page.shows("executing", "[data-worker=builder-1] .chip")
+    home.write("builder-1", answered("mission-1", "The nails are used up", "BLOCKED"))
+    page.shows("Blocked by\nThe nails are used up", "[data-worker=builder-1]")
+    page.shows("blocked builder-1", "#events")
+    page.shows("1 blocked", "#tally")
+    assert page.js("document.querySelector('#events li').innerText").startswith("blocked builder-1")
+
+
+def test_a_worker_s_memory_is_shown_as_pages_and_stays_current(home: Home, page: Browser) -> None:
+    page.click("[data-worker=builder-1] button")
+    page.shows("Mission mission-1 — Build the shed", "#page h3")
+    assert page.js("[...document.querySelectorAll('#page h4')].map(n => n.innerText)")[0] == "Current state"
+    home.write("builder-1", answered("mission-1", "A second bag was found", "IN_PROGRESS"))
+    page.shows("A second bag was found", "#page")
+    page.click("#tab-episodic")
+    page.shows("Episodes — builder-1", "#page h3")
+    page.click("#tab-handoff")
+    page.shows("No handoff yet", "#page")
+
+
+def test_a_search_marks_what_was_found(page: Browser) -> None:
+    page.js("document.querySelector('#query').focus()")
+    page.type("NAILS used")
+    page.shows("hit", "#found-said")
+    page.shows("nails are used", "#hits")
+    marked = page.js("[...document.querySelectorAll('mark')].map(n => n.innerText.toLowerCase())")
+    assert {"nails", "used"} <= set(marked)
+    page.js("document.querySelector('#query').value = ''")
+    page.type("xylophone")
+    page.shows("Nothing remembered holds “xylophone”", "#found-said")
+    page.press("Escape")
+    until(lambda: page.text("#found") == "", "the search to close")
+
+
+def test_everything_can_be_done_with_the_keyboard(page: Browser) -> None:
+    page.shows("Build the shed", "#cards")
+    page.tab_to("Skip to the workers")
+    page.press("Enter")
+    until(lambda: page.focused() == "workers", "the workers to have the focus")
+    page.tab_to("builder-1")
+    page.press("Enter")
+    page.shows("Build the shed", "#page")
+    page.tab_to("tab-mission")
+    page.press("ArrowRight")
+    until(lambda: page.focused() == "tab-handoff", "the next tab")
+    page.press("ArrowLeft")
+    page.press("Tab")
+    assert page.focused() == "page"
+    page.press("Escape")
+    until(lambda: page.focused() == "builder-1", "the focus to be where it was")
+    assert page.text("#sheet") == ""
+    page.tab_to("pause")
+    page.press("Enter")
+    page.shows("Go on", "#pause")
+
+
+def test_hostile_content_stays_text_and_breaks_no_layout(home: Home, page: Browser) -> None:
+    page.js("window.addEventListener('securitypolicyviolation', e => console.log('violated', e.blockedURI))")
+    (home.workspace / "swarm.yaml").write_text(
+        json.dumps({"workers": [{"id": "evil-9", "name": _HOSTILE, "role": _HOSTILE}]})
+    )
+    put_file(
+        home.profiles / "evil-9" / "memory" / "handoffs" / "latest.md",
+        f"# {_HOSTILE}\n\n- {_HOSTILE}\n".encode(),
+    )
+    home.write("evil-9", dispatched("mission-evil", _HOSTILE))
+    page.shows("<script>", "[data-worker=evil-9]")
+    page.shows("onerror", "#events")
+    page.click("[data-worker=evil-9] button")
+    page.shows("<img src=x", "#page")
+    for width in (320, 390, 1280):
+        page.window(width, 800)
+        for part in ("html", "#page", "#sheet"):
+            assert page.js(f"document.querySelector('{part}').scrollWidth") <= width, (width, part)
+    assert page.js("document.title") == "Swarm memory"
+    assert page.js("document.querySelectorAll('#page img, #page script, #page a, #events img').length") == 0
+    assert "\u202e" not in page.text("#page")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_nothing_keeps_anybody_out(page: Browser, dark: bool) -> None:
+    axe = (files("axe_core_python") / "axe.min.js").read_text()
+    page.window(390 if dark else 1280, 900, dark)
+    page.shows("Build the shed", "#cards")
+    page.js("document.querySelector('#query').focus()")
+    page.type("shed")
+    page.shows("hit", "#found-said")
+    page.js(axe + "; 0")
+    assert violations(page) == []
+    page.click("[data-worker=builder-1] button")
+    page.shows("Build the shed", "#page")
+    assert violations(page) == []
+
+
+def violations(page: Browser) -> list[Any]:
+    """What axe-core finds wrong, in short."""
+    found: list[Any] = page.js(
+        "axe.run().then(r => r.violations.map(v => [v.id, v.nodes.slice(0, 3).map(n => n.html + n.failureSummary)]))"
+    )
+    return found
+
+
+def test_the_stream_goes_on_after_a_restart_of_the_daemon(home: Home, page: Browser, daemon: Daemon) -> None:
+    """The last test: the daemon that all share ends."""
+    page.shows("Build the shed", "#cards")
+    port = home.figures()["api"].rpartition(":")[2]
+    assert daemon.stop() == 0
+    page.shows("Disconnected. Trying again", "#link")
+    assert "Build the shed" in page.text("#cards")
+    home.write("builder-1", answered("mission-1", "The shed stands after all"))
+    with running(home, "--api-enabled", "--api-listen", f"127.0.0.1:{port}"):
+        page.shows("The shed stands after all", "#events")
+        page.shows("Live", "#link")
+        seen = page.js("[...document.querySelectorAll('#events li')].map(n => Number(n.dataset.seq))")
+        assert seen == sorted(set(seen), reverse=True)
+        page.said.clear()  # the browser's own words about the lost connection
+        page.js("location.hash = ''")
+        page.open(f"http://127.0.0.1:{port}/")
+        page.shows("The shed stands after all", "#events")
+    page.shows("Disconnected", "#link")
+    page.said.clear()
