@@ -93,6 +93,8 @@ def _tell(content: dict[str, Any], held: bool) -> None:
         click.echo(
             f"watching  {_watched(watching)}" + (f" ({watching['reason']})" if watching["reason"] else "")
         )
+        if content.get("api"):
+            click.echo(f"api       {content['api']}")
     if content["service"]:
         click.echo(f"service   {content['service']}")
     if content["last_exit"]:

@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import stat
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -354,12 +355,39 @@ def described(document: dict[str, Any], operation: dict[str, Any], code: int, ki
         jsonschema.validate(json.loads(body), schema)
 
 
+# The documentation
+
+
+def examples() -> list[tuple[int, str, str]]:
+    """The code that is expected, the commands, and the JSON below them, of each example that is to be run."""
+    page = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+    pattern = r"<!-- run ?(\d*) -->\n```sh\n(.*?)```\n(?:\n```json\n(.*?)```)?"
+    return [(int(code or 200), text, json) for code, text, json in re.findall(pattern, page, re.S)]
+
+
+def test_the_documentation_s_examples_do_what_it_says(home: Home, api: Api) -> None:
+    home.write("swarm5", dispatched("mission-x", "Write the parser"))
+    home.looked_at()
+    first, *others = examples()
+    assert len(others) >= 11
+    for code, command, expected in others:
+        script = f"{first[1]}{command}".replace("~/.local/state/swarmmemd", str(home.state))
+        script = script.replace(":7768", f":{api.port}").replace("curl -s", r"curl -s -w '\n%{http_code}'")
+        done = subprocess.run(
+            ["bash", "-ec", script], capture_output=True, text=True, timeout=30, check=False
+        )
+        body, _, status = done.stdout.rpartition("\n")
+        assert (done.returncode, int(status)) == (0, code), (command, done)
+        if code != 200:
+            is_refused(json.loads(body))
+        elif expected:
+            assert list(json.loads(body)) == list(json.loads(expected)), command
+
+
 # Without a daemon, and how it ends
 
 
 def test_serve_reads_without_a_daemon_and_takes_no_posts(tmp_path: Path) -> None:
-    import subprocess
-
     home = Home(tmp_path / "home")
     home.write("builder-1", dispatched("mission-1", "Build the shed"))
     assert home.command("once").returncode == 0
