@@ -9,7 +9,7 @@ from swarmmemd import layout
 from swarmmemd.config import Config
 from swarmmemd.durable import Directory, read_file
 from swarmmemd.errors import SwarmmemdError, UsageError
-from swarmmemd.model import MissionId, WorkerId, mission_id, worker_id
+from swarmmemd.model import MissionId, mission_id, worker_id
 
 _LIMIT = 64 * 1024 * 1024
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -43,6 +43,9 @@ class Found(msgspec.Struct, frozen=True):
 
 def read_memory(config: Config, query: MemoryQuery) -> Found:
     """Reads the files of one kind. Raises `UsageError` for an id or a date that is none."""
+    if query.date is not None and not _DAY.fullmatch(query.date):
+        raise UsageError(f"{query.date!r} is no date", "Write it as 2026-04-28.")
+    mission = _mission(query)
     if query.kind == "shared" and query.worker is None:
         return _shared(config.shared_root)
     worker = worker_id(query.worker)
@@ -51,7 +54,7 @@ def read_memory(config: Config, query: MemoryQuery) -> Found:
     if query.kind == "shared":
         return _read(config.shared_root, ("handoffs", "swarm"), (f"{worker}-latest.md",))
     profile = layout.profile(config.profiles_root, worker)
-    folders, names = _wanted(profile, query, worker)
+    folders, names = _wanted(profile, query, mission)
     return _read(profile, folders, names)
 
 
@@ -72,17 +75,15 @@ def _listed(folder: Path, glob: str) -> tuple[str, ...]:
     return tuple(sorted(path.name for path in folder.glob(glob) if not path.name.startswith(".")))
 
 
-def _wanted(profile: Path, query: MemoryQuery, worker: WorkerId) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _wanted(profile: Path, query: MemoryQuery, mission: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The folders below the profile, and the names in the last of them."""
     memory = layout.MEMORY
     if query.kind == "profile":
         return (memory,), _PROFILE
     if query.kind == "episodic":
         day = query.date or _newest(profile, (memory, "episodes")).removesuffix(".md")
-        if query.date and not _DAY.fullmatch(query.date):
-            raise UsageError(f"{query.date!r} is no date", "Write it as 2026-04-28.")
         return (memory, "episodes"), (f"{day}.md",) if day else ()
-    mission = _mission(query) or _newest(profile, (memory, "missions"))
+    mission = mission or _newest(profile, (memory, "missions"))
     if query.kind == "handoff":
         return (memory, "handoffs"), (f"{mission}.md",) if mission else ()
     place = layout.summary(MissionId(mission or "none"))

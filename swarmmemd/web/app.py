@@ -42,8 +42,7 @@ class Site:
     def app(self) -> Starlette:
         """The application, without the gate."""
         routes = [
-            Route("/api/swarm-memory", self.memory, methods=["GET"]),
-            Route("/api/swarm-memory", self.post, methods=["POST"]),
+            Route("/api/swarm-memory", self.memory, methods=["GET", "POST"]),
             Route("/api/swarm-memory/search", self.search),
             Route("/api/workers", self.workers),
             Route("/api/events", self.events),
@@ -63,7 +62,9 @@ class Site:
         return Starlette(routes=routes, exception_handlers=handlers)
 
     async def memory(self, request: Request) -> Response:
-        """Files of one kind of memory."""
+        """Files of one kind of memory, or, posted, an event or a handoff that somebody tells."""
+        if request.method == "POST":
+            return answer(await self._posting.take(request))
         return answer(await run_in_threadpool(self._reading.memory, request.query_params))
 
     async def search(self, request: Request) -> Response:
@@ -73,10 +74,6 @@ class Site:
     async def workers(self, _: Request) -> Response:
         """A card for each worker."""
         return answer(await run_in_threadpool(self._reading.workers))
-
-    async def post(self, request: Request) -> Response:
-        """An event or a handoff that somebody tells."""
-        return answer(await self._posting.take(request))
 
     async def events(self, request: Request) -> Response:
         """The events as they are recorded, without an end."""
