@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from swarmmemd.handoff import sha256
-from swarmmemd.model import WorkerId
+from swarmmemd.model import WorkerId, mission_id
 from swarmmemd.observation import HandoffFile
 from swarmmemd.sources.document import SIZE_LIMIT
 from swarmmemd.sources.file import Signature, read_still, signature
@@ -70,7 +70,7 @@ class HandoffSource:
         for folder in _FOLDERS:
             if self._own_folder("memory", folder):
                 names = _names(self._profile / folder)
-                paths += [(self._profile / folder / n, f"{folder}/{n}") for n in names if n.endswith(".md")]
+                paths += [(self._profile / folder / name, f"{folder}/{name}") for name in names]
         return paths
 
     def _own_folder(self, *folders: str) -> bool:
@@ -125,10 +125,13 @@ class HandoffSource:
 
 
 def _names(folder: Path) -> list[str]:
+    """The names that a handoff can have: `latest.md`, or that of a mission. Any other name, also one that is no
+    UTF-8, means nothing here."""
     try:
-        return sorted(os.listdir(folder))
+        names = sorted(os.listdir(folder))
     except OSError:
         return []
+    return [name for name in names if name.endswith(".md") and mission_id(name.removesuffix(".md"))]
 
 
 def _stat(path: Path) -> Signature | None:
