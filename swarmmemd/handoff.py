@@ -41,9 +41,11 @@ class Author(StrEnum):
     WORKER = "worker"
     CONTROL_PLANE = "control-plane"
     DAEMON = "daemon"
+    NOBODY = "refused"
+    """It cannot be used. It is kept, so that what is put in its place destroys nothing."""
 
 
-_RANKS = {Author.WORKER: 4, Author.CONTROL_PLANE: 2, Author.DAEMON: 1}
+_RANKS = {Author.WORKER: 4, Author.CONTROL_PLANE: 2, Author.DAEMON: 1, Author.NOBODY: 0}
 OWN = 3
 """From this rank on a handoff is the worker's own."""
 
@@ -104,7 +106,7 @@ def _with_heading(text: str, lines: list[str], rest: str, worker: WorkerId) -> H
 def _refusal(
     found: Handoff, names: list[str], mission: str | None, sections: dict[str, str], worker: WorkerId
 ) -> str | None:
-    """Why the file is not used: nothing of it is mirrored, and it replaces nothing."""
+    """Why the file is not used: nothing of it is mirrored, and it keeps no place of a handoff."""
     if names and names[0] != worker:
         return f"it is a handoff of {names[0][:80]}"
     if sections and all(_FILLER.fullmatch(body.strip()) for body in sections.values()):

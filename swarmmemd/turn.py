@@ -14,7 +14,7 @@ from swarmmemd import layout
 from swarmmemd.config import Config
 from swarmmemd.derive import HOLD, Safe, Version, derive, floor
 from swarmmemd.errors import StorageError
-from swarmmemd.handoff import sha256
+from swarmmemd.handoff import Author, sha256
 from swarmmemd.journal import Change, Journal, KeptHandoff, Recorded, Rendered
 from swarmmemd.memory.obstacles import Obstacle, obstacle
 from swarmmemd.memory.readback import read_back
@@ -261,7 +261,7 @@ class Turns:
         new: dict[str, HandoffFile] = {}
         safe: set[str] = set()
         for file in one.handoffs.look(self._clock.monotonic(), self._clock.wall()):
-            if file.sha256 not in safe and not self._journal.knows_handoff(one.id, file.sha256):
+            if file.sha256 not in safe and self._is_news(one, file):
                 new.setdefault(file.sha256, file)
                 safe.add(sha256(self._shared.safe(file.data)))
         gone = [
@@ -270,6 +270,11 @@ class Turns:
         for path in gone:
             del one.refused[path]
         return tuple(new.values())
+
+    def _is_news(self, one: Tracked, file: HandoffFile) -> bool:
+        """One that was refused is refused again, so that `status` can say why."""
+        known = self._journal.handoff(one.id, file.sha256)
+        return known is None or known.author is Author.NOBODY
 
     def _ledger_is_news(self, one: Tracked) -> bool:
         """A ledger alone tells of a worker only once the worker was met, or is named by the roster."""

@@ -39,7 +39,8 @@ def show_command(ctx: click.Context, worker: str, mission: str | None, version: 
     kept = _history(ctx, worker, mission)
     if version is not None:
         kept = [one for one in kept if one.sha256.startswith(version.lower())]
-    elif kept:
+    else:
+        kept = [one for one in kept if _counts(one)]
         kept = [one for one in kept if one.mission == kept[-1].mission]
         kept.sort(key=_counts)
     if not kept:

@@ -14,26 +14,19 @@ from swarmmemd.state import MissionState
 
 
 def look_at_handoffs(draft: Draft) -> None:
-    """Each usable file that is not known is kept as a version; one that the daemon did not render is an event."""
+    """Each file is kept as a version; a usable one that the daemon did not render is an event."""
     for file in draft.seen.handoffs:
         found = read_handoff(file.data.decode("utf-8", "replace"), draft.state.worker)
-        if found.refused is not None:
-            draft.refused[file.path] = found.refused
-            continue
         current = draft.state.current
         mission = found.mission or (current.mission if current else None)
         at = draft.capped(file.written)
+        author = found.author if found.refused is None else Author.NOBODY
         draft.versions.append(
-            Version(
-                mission=mission,
-                sha256=file.sha256,
-                author=found.author,
-                path=file.path,
-                at=at,
-                text=file.data,
-            )
+            Version(mission=mission, sha256=file.sha256, author=author, path=file.path, at=at, text=file.data)
         )
-        if found.author is Author.DAEMON:
+        if found.refused is not None:
+            draft.refused[file.path] = found.refused
+        elif author is Author.DAEMON:
             _keep(draft, mission, file.sha256, rank(Author.DAEMON, file.local))
         else:
             _written(draft, file, found, mission, at)

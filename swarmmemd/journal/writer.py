@@ -153,27 +153,24 @@ class Journal:
         rows = self._rows(sql, *values)
         return rows[0] if rows else None
 
-    def knows_handoff(self, worker: WorkerId, sha256: str) -> bool:
-        """Whether a handoff of this digest is a version that is kept, or the redacted form of one."""
-        sql = "SELECT 1 FROM handoff WHERE worker = ? AND (sha256 = ? OR redacted = ?)"
-        return self._db.execute(sql, (worker, sha256, sha256)).fetchone() is not None
-
     def handoff(self, worker: WorkerId, sha256: str) -> KeptHandoff | None:
-        """The version of this digest."""
-        sql = f"SELECT {HANDOFF_COLUMNS} FROM handoff WHERE worker = ? AND sha256 = ?"
-        row = self._db.execute(sql, (worker, sha256)).fetchone()
+        """The version of this digest, else the newest one whose redacted form has it."""
+        sql = f"SELECT {HANDOFF_COLUMNS} FROM handoff WHERE worker = ?"
+        row = self._row(f"{sql} AND sha256 = ?", worker, sha256) or self._row(
+            f"{sql} AND redacted = ? ORDER BY seq DESC LIMIT 1", worker, sha256
+        )
         return kept_handoff(row) if row else None
 
     def not_archived(self, worker: WorkerId) -> list[MissionId]:
         """The worker's completed missions whose archive does not show their state yet."""
         sql = "SELECT mission FROM mission WHERE worker = ? AND archived = 0"
-        found = [MissionId(mission) for (mission,) in self._db.execute(sql, (worker,))]
+        found = [MissionId(mission) for (mission,) in self._rows(sql, worker)]
         return [mission for mission in found if (worker, mission) not in self._archived]
 
     def sharing(self, mission: MissionId) -> list[tuple[WorkerId, MissionState]]:
         """Every worker that has the mission, with its state of it."""
         sql = "SELECT worker, state FROM mission WHERE mission = ? ORDER BY worker"
-        rows = self._db.execute(sql, (mission,)).fetchall()
+        rows = self._rows(sql, mission)
         return [(WorkerId(worker), _mission_decoder.decode(state)) for worker, state in rows]
 
     # Writing
@@ -280,7 +277,12 @@ class Journal:
         return new
 
     def _handoffs(self, change: Change) -> None:
-        sql = f"INSERT OR IGNORE INTO handoff (worker, {HANDOFF_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)"
+        """A version that is known already comes again only where it counts for more than it did."""
+        sql = (
+            f"INSERT INTO handoff (worker, {HANDOFF_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0) "
+            "ON CONFLICT (worker, sha256) DO UPDATE SET mission = excluded.mission, author = excluded.author, "
+            "path = excluded.path, at = excluded.at"
+        )
         for kept in change.handoffs:
             row = (kept.mission, kept.sha256, kept.redacted, kept.author.value, kept.path, kept.at, kept.text)
             self._db.execute(sql, (change.after.worker, *row))

@@ -50,7 +50,7 @@ class LocalHandoffs:
                 held.close()
                 if held.data == text:
                     return
-                if held.data.strip() and not self._journal.knows_handoff(worker, sha256(held.data)):
+                if held.data.strip() and self._journal.handoff(worker, sha256(held.data)) is None:
                     if source:
                         raise Obstructed(
                             Obstacle(place.shown, "a new handoff stands there", 0.5, expected=True)

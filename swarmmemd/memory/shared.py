@@ -13,7 +13,7 @@ import msgspec
 from swarmmemd import layout
 from swarmmemd.durable import Directory, Refused, hold, make_root, read_file, replace
 from swarmmemd.errors import StorageError
-from swarmmemd.handoff import OWN, sha256
+from swarmmemd.handoff import OWN, Author, sha256
 from swarmmemd.journal import Journal, KeptHandoff
 from swarmmemd.layout import Place
 from swarmmemd.memory.obstacles import Obstacle
@@ -105,7 +105,7 @@ class SharedMemory:
                 if held.data in (text, version.text):
                     self.overwritten.pop(worker, None)
                     return
-                if held.data.strip() and not self._journal.knows_handoff(worker, sha256(held.data)):
+                if held.data.strip() and self._journal.handoff(worker, sha256(held.data)) is None:
                     raise _NotLookedAt(place.shown)
             if self._may_place(version, mission.handoff.rank):
                 self._journal.place(worker, version.sha256)
@@ -120,7 +120,7 @@ class SharedMemory:
 
     def _author(self, worker: WorkerId, data: bytes) -> str:
         known = self._journal.handoff(worker, sha256(data))
-        return known.author.value if known else "another program"
+        return known.author.value if known and known.author is not Author.NOBODY else "another program"
 
     # The archive
 

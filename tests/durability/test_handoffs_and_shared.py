@@ -5,7 +5,6 @@ docs/contracts.md, "Handoffs" and "Shared memory".
 
 import json
 import os
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -89,3 +88,48 @@ def test_names_that_are_no_utf8_are_no_handoffs(home: Home, tree: Tree) -> None:
     assert tree.problems() == ()
     assert places.local.read_bytes() == own("Go on")
     assert written(home) == ["memory/handoffs/latest.md"]
+
+
+@pytest.mark.parametrize("rest", ["half", "Next exact action\n\n..."])
+def test_a_refused_file_at_the_place_of_a_handoff_stops_nothing(home: Home, tree: Tree, rest: str) -> None:
+    places, half = Places(home), f"# Handoff — {WORKER} — {MISSION}\n\n## {rest}".encode()
+    put(places.local, half)
+    look(home, tree)
+    assert any("handoffs/mission-" in problem for problem in tree.problems())
+    home.put(answered("work", "HANDOFF", "Half is laid"))
+    look(home, tree)
+    rendered = places.local.read_bytes()
+    assert b"Half is laid" in rendered
+    assert places.mission.read_bytes() == places.shared.read_bytes() == rendered
+    assert "HANDOFF" in home.summary().read_text()
+    assert all(applied for *_, applied in home.rows())
+    put(places.latest, own("Lay the rest"))
+    look(home, tree)
+    for path in (places.local, places.mission, places.shared):
+        assert path.read_bytes() == own("Lay the rest"), path
+    assert tree.problems() == ()
+    assert next((one.author, one.text) for one in history(home)) == ("refused", half)
+    assert written(home) == ["memory/handoffs/latest.md"]
+
+
+def test_what_is_no_handoff_of_the_worker_keeps_no_place_in_the_shared_folder(home: Home, tree: Tree) -> None:
+    places, other = Places(home), own("Not mine").replace(WORKER.encode(), b"scout-2")
+    put(places.shared, other)
+    look(home, tree)
+    assert any("it is a handoff of scout-2" in problem for problem in tree.problems())
+    put(places.latest, own("Lay the rest"))
+    home.put(answered("done", "DONE", "All is laid"))
+    look(home, tree)
+    assert places.shared.read_bytes() == own("Lay the rest")
+    assert (home.shared / "swarm" / "missions" / MISSION / "manifest.json").exists()
+    assert tree.problems() == ()
+
+
+def test_why_a_file_is_refused_is_known_after_a_start(home: Home) -> None:
+    home.put(dispatched())
+    for _ in range(2):
+        with home.tree() as tree:
+            tree.everything()
+            put(Places(home).latest, own("Not mine").replace(WORKER.encode(), b"scout-2"))
+            look(home, tree)
+            assert any("it is a handoff of scout-2" in problem for problem in tree.problems())
