@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import astuple, replace
 
-from swarmmemd.durable import Mark
+from swarmmemd.durable import Mark, Version
 from swarmmemd.errors import StorageError
 from swarmmemd.journal.schema import PRAGMAS, check_file, check_schema, explained
 from swarmmemd.journal.values import (
@@ -22,6 +22,7 @@ from swarmmemd.journal.values import (
     Change,
     FileMark,
     KeptHandoff,
+    Placing,
     Recorded,
     kept_handoff,
     recorded,
@@ -211,12 +212,34 @@ class Journal:
         self._shown.update(shown)
         self._archived.update(archived)
 
-    def place(self, worker: WorkerId, sha256: str) -> None:
+    def placing(self, worker: WorkerId) -> Placing | None:
+        """The attempt to put a handoff into the shared folder of which it is not known how it ended."""
+        sql = "SELECT sha256, device, inode, size, mtime_ns FROM placing WHERE worker = ?"
+        row = self._row(sql, worker)
+        return Placing(row[0], Version(*row[1:]) if row[1] is not None else None) if row else None
+
+    def place(self, worker: WorkerId, placing: Placing) -> None:
         """Counts, durably, that this version is put into the shared folder: before it is, so that a crash can
         never make it be restored once more than it may."""
+        before = astuple(placing.before) if placing.before else (None,) * 4
         with self._transaction():
-            sql = "UPDATE handoff SET placed = placed + 1 WHERE worker = ? AND sha256 = ?"
-            self._db.execute(sql, (worker, sha256))
+            self._count(worker, placing.sha256, 1)
+            row = (worker, placing.sha256, *before)
+            self._db.execute("INSERT OR REPLACE INTO placing VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def placed(self, worker: WorkerId, succeeded: bool = True) -> None:
+        """It is known how the attempt ended: one that did not succeed does not count."""
+        placing = self.placing(worker)
+        if placing is None:
+            return
+        with self._transaction():
+            if not succeeded:
+                self._count(worker, placing.sha256, -1)
+            self._db.execute("DELETE FROM placing WHERE worker = ?", (worker,))
+
+    def _count(self, worker: WorkerId, sha256: str, more: int) -> None:
+        sql = "UPDATE handoff SET placed = placed + ? WHERE worker = ? AND sha256 = ?"
+        self._db.execute(sql, (more, worker, sha256))
 
     def flush(self) -> None:
         """Commits what was settled, if anything was."""

@@ -4,11 +4,11 @@ docs/contracts.md, "Handoffs".
 """
 
 from swarmmemd import layout
-from swarmmemd.durable import Directory, hold, replace
+from swarmmemd.durable import Directory, hold
 from swarmmemd.handoff import sha256
 from swarmmemd.journal import Journal
 from swarmmemd.layout import Place
-from swarmmemd.memory.obstacles import Obstacle, Obstructed
+from swarmmemd.memory.obstacles import Obstacle, Obstructed, put
 from swarmmemd.model import MissionId, WorkerId
 from swarmmemd.redact import Redactor
 from swarmmemd.state import MissionState
@@ -56,4 +56,4 @@ class LocalHandoffs:
                             Obstacle(place.shown, "a new handoff stands there", 0.5, expected=True)
                         )
                     return
-            replace(folder, place.name, text, version)
+            put(folder, place, text, version)

@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 
 from swarmmemd import layout
-from swarmmemd.durable import Directory, Refused, hold, make_root, read_file, replace
+from swarmmemd.durable import Directory, hold, make_root, read_file
 from swarmmemd.errors import StorageError
 from swarmmemd.handoff import OWN, Author, sha256
-from swarmmemd.journal import Journal, KeptHandoff
+from swarmmemd.journal import Journal, KeptHandoff, Placing
 from swarmmemd.layout import Place
-from swarmmemd.memory.obstacles import Obstacle
+from swarmmemd.memory.obstacles import Obstacle, Obstructed, obstacle, put
 from swarmmemd.model import MissionId, WorkerId, iso, worker_id
 from swarmmemd.redact import Redactor
 from swarmmemd.state import MissionState, WorkerState
@@ -24,8 +24,6 @@ from swarmmemd.state import MissionState, WorkerState
 _LIMIT = 256 * 1024 * 1024
 _HANDOFF_LIMIT = 4 * 1024 * 1024
 _MARK = re.compile(r"\[REDACTED:([a-z0-9-]+)\]")
-_RETRY = 1.0
-_REFUSED_RETRY = 60.0
 _RESTORED = 2
 """Once put there, once put back: more would be a fight."""
 
@@ -62,13 +60,10 @@ class SharedMemory:
                 for mission in missions:
                     self.archive(root, mission)
                     self._journal.settle(archived=[(state.worker, mission)])
-        except Refused as error:
-            where, reason = str(error.filename or self._root), error.strerror or "refused"
-            return [Obstacle(where, reason, _REFUSED_RETRY, refused=True)]
-        except _NotLookedAt as waits:
-            return [Obstacle(str(waits), "a new handoff stands there", 0.5, expected=True)]
+        except Obstructed as stopped:
+            return [stopped.obstacle]
         except OSError as error:
-            return [Obstacle(str(self._root), error.strerror or str(error), _RETRY)]
+            return [obstacle(error, str(self._root))]
         return []
 
     def archive_by_hand(self, mission: MissionId) -> int | None:
@@ -78,6 +73,10 @@ class SharedMemory:
         try:
             with self._opened() as root:
                 return self.archive(root, mission)
+        except Obstructed as stopped:
+            raise StorageError(
+                f"{stopped.obstacle.path}: {stopped.obstacle.reason}", "Try it again."
+            ) from stopped
         except OSError as error:
             raise StorageError(
                 f"{error.filename or self._root}: {error.strerror}", "Check what stands there."
@@ -94,26 +93,43 @@ class SharedMemory:
     # The latest handoff
 
     def _mirror(self, root: Directory, worker: WorkerId, mission: MissionState) -> None:
-        version = self._journal.handoff(worker, mission.handoff.sha256) if mission.handoff else None
-        if version is None or mission.handoff is None:
-            return
-        text, place = self.safe(version.text), layout.shared_handoff(worker)
+        place = layout.shared_handoff(worker)
         with root.descend(place.folders, create=True) as folder:
             held = hold(folder, place.name, _HANDOFF_LIMIT)
+            before = held.version if held else None
             if held is not None:
                 held.close()
+            if (attempt := self._journal.placing(worker)) is not None:
+                self._journal.placed(worker, succeeded=before != attempt.before)
+            version = self._journal.handoff(worker, mission.handoff.sha256) if mission.handoff else None
+            if version is None or mission.handoff is None:
+                return
+            text = self.safe(version.text)
+            if held is not None:
                 if held.data in (text, version.text):
                     self.overwritten.pop(worker, None)
                     return
                 if held.data.strip() and self._journal.handoff(worker, sha256(held.data)) is None:
-                    raise _NotLookedAt(place.shown)
+                    raise Obstructed(Obstacle(place.shown, "a new handoff stands there", 0.5, expected=True))
             if self._may_place(version, mission.handoff.rank):
-                self._journal.place(worker, version.sha256)
-                replace(folder, place.name, text, held.version if held else None)
-                self._count(text)
-                self.overwritten.pop(worker, None)
+                self._place(folder, place, worker, Placing(version.sha256, before), text)
             elif held is not None:
                 self.overwritten[worker] = self._author(worker, held.data)
+
+    def _place(
+        self, folder: Directory, place: Place, worker: WorkerId, placing: Placing, text: bytes
+    ) -> None:
+        """Counted before it is done, and taken back by the next look where the same stands there as before: so a
+        crash makes it be restored no more often, and what failed is tried again."""
+        self._journal.place(worker, placing)
+        try:
+            put(folder, place, text, placing.before)
+        except Obstructed:
+            self._journal.placed(worker, succeeded=False)
+            raise
+        self._journal.placed(worker)
+        self._count(text)
+        self.overwritten.pop(worker, None)
 
     def _may_place(self, version: KeptHandoff, rank: int) -> bool:
         return version.placed == 0 or (rank >= OWN and version.placed < _RESTORED)
@@ -183,7 +199,7 @@ class SharedMemory:
                 held.close()
                 if held.data == data:
                     return 0
-            replace(folder, place.name, data, held.version if held else None)
+            put(folder, place, data, held.version if held else None)
             self._count(data)
             return 1
 
@@ -212,7 +228,3 @@ class SharedMemory:
         """Counts the marks in what was written, by kind."""
         for kind in _MARK.findall(written.decode("utf-8", "replace")):
             self.counts[kind] = self.counts.get(kind, 0) + 1
-
-
-class _NotLookedAt(Exception):
-    """A text that is no version yet stands where ours should be: it is looked at first."""

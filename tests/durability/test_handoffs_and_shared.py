@@ -3,10 +3,12 @@
 docs/contracts.md, "Handoffs" and "Shared memory".
 """
 
+import errno
 import json
 import os
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from swarmmemd.journal import Follower, KeptHandoff
 from swarmmemd.layout import JOURNAL
 from swarmmemd.tree import Tree
 from swarmmemd.turn import Report
+from tests.support.faults import KILLED, From, calls_of, failing, hooked, in_child, kill
 from tests.support.trees import MISSION, WORKER, Home, answered, dispatched
 
 _AGO = 1_777_870_000
@@ -133,3 +136,55 @@ def test_why_a_file_is_refused_is_known_after_a_start(home: Home) -> None:
             put(Places(home).latest, own("Not mine").replace(WORKER.encode(), b"scout-2"))
             look(home, tree)
             assert any("it is a handoff of scout-2" in problem for problem in tree.problems())
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+def test_a_shared_folder_that_refuses_for_a_while_gets_the_handoff(
+    home: Home, tree: Tree, number: int
+) -> None:
+    places = Places(home)
+    put(places.latest, own("Go on"))
+    for _ in range(5):
+        with hooked(From(0, failing(number), 1000, lambda call, name: name == places.shared.name)):
+            tree.everything()
+        home.hands.move(70.0)
+    assert places.local.read_bytes() == own("Go on")
+    assert not places.shared.exists()
+    assert [problem for problem in tree.problems() if os.strerror(number) in problem]
+    look(home, tree)
+    assert places.shared.read_bytes() == own("Go on")
+    assert tree.problems() == ()
+
+
+def _turns(home: Home) -> None:
+    with home.tree() as tree:
+        look(home, tree)
+
+
+def _with_own(base: Path, displaced: bool) -> Home:
+    """The worker has written its handoff; where `displaced`, it stood in the shared folder, and no more."""
+    home = Home(base)
+    home.put(dispatched())
+    home.turn()
+    put(Places(home).latest, own("Go on"))
+    if displaced:
+        _turns(home)
+        put(Places(home).shared, generated("Theirs"))
+    return home
+
+
+@pytest.mark.parametrize("displaced", [False, True])
+def test_killed_at_any_call_the_handoff_comes_and_is_restored_once(quick_path: Path, displaced: bool) -> None:
+    counted = _with_own(quick_path / "counted", displaced)
+    for point in range(len(calls_of(partial(_turns, counted)))):
+        home = _with_own(quick_path / f"run-{point}", displaced)
+        with hooked(From(point, kill)):
+            assert in_child(partial(_turns, home)) == KILLED
+        _turns(home)
+        shared, restored = Places(home).shared, []
+        assert shared.read_bytes() == own("Go on"), point
+        for number in range(3):
+            put(shared, generated(f"More of theirs {number}"), _AGO + number)
+            _turns(home)
+            restored.append(shared.read_bytes() == own("Go on"))
+        assert restored == [not displaced, False, False], point
