@@ -5,7 +5,7 @@ import time
 import click
 
 from swarmmemd.cli.options import common_options, load_config
-from swarmmemd.errors import Exit, HeldError, NotRunningError, UsageError
+from swarmmemd.errors import Exit, HeldError, NotRunningError, StorageError, UsageError
 
 _EPILOG = """\b
 Examples:
@@ -46,6 +46,8 @@ def archive_command(ctx: click.Context, mission: str, allow_root: bool) -> int:
             raise NotRunningError(
                 "The daemon did not take up the request in a minute", "See: swarmmemd status"
             ) from None
+        if answer.problems:
+            raise StorageError("; ".join(answer.problems), "Check what stands there.") from None
         changed = answer.changed
     if changed is None:
         click.echo(f"No worker has completed {mission}", err=True)

@@ -151,3 +151,17 @@ def test_identity_files_are_made_from_the_roster_and_never_overwritten(home: Hom
     written = [p for root in (home.profiles, home.shared) for p in root.rglob("*") if p.is_file()]
     copies = [p for p in written if p.read_bytes() == b"private to this profile"]
     assert len(copies) == 2, "a profile's own memory is copied nowhere"
+
+
+def test_an_archive_that_cannot_be_written_ends_no_daemon(home: Home) -> None:
+    with running(home) as daemon:
+        _completed(home)
+        shutil.rmtree(_archive(home))
+        _archive(home).write_text("no folder")
+        done = home.command("archive", _MISSION)
+        assert (done.returncode, done.stdout) == (74, "")
+        assert str(_archive(home)) in done.stderr
+        _archive(home).unlink()
+        assert home.command("archive", _MISSION).returncode == 0
+        assert daemon.running()
+    assert _manifest(home)["workers"] == sorted(_WORKERS)
