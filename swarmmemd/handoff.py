@@ -56,6 +56,16 @@ def rank(author: Author, local: bool) -> int:
     return OWN if author is Author.WORKER and not local else _RANKS[author]
 
 
+def is_local(path: str) -> bool:
+    """Whether the path of a version lies in the worker's own folder."""
+    return path.startswith("memory/")
+
+
+def mirror(mission: MissionId) -> str:
+    """Where in the worker's own folder the handoff that counts stands."""
+    return f"memory/handoffs/{mission}.md"
+
+
 class Handoff(msgspec.Struct, frozen=True, kw_only=True):
     """What a handoff file says of itself. `refused` says why it cannot be used; None if it can."""
 

@@ -14,7 +14,7 @@ from swarmmemd import layout
 from swarmmemd.config import Config
 from swarmmemd.derive import HOLD, Safe, Version, derive, floor
 from swarmmemd.errors import StorageError
-from swarmmemd.handoff import Author, sha256
+from swarmmemd.handoff import Author, is_local, mirror, sha256
 from swarmmemd.journal import Change, Journal, KeptHandoff, Recorded, Rendered
 from swarmmemd.memory.obstacles import Obstacle, obstacle
 from swarmmemd.memory.readback import read_back
@@ -260,7 +260,9 @@ class Turns:
         """The files whose text is no version that is known, nor the redacted form of one."""
         new: dict[str, HandoffFile] = {}
         safe: set[str] = set()
-        for file in one.handoffs.look(self._clock.monotonic(), self._clock.wall()):
+        found = one.handoffs.look(self._clock.monotonic(), self._clock.wall())
+        # Of one text in two places the one counts that the worker wrote at home.
+        for file in sorted(found, key=lambda file: not file.local):
             if file.sha256 not in safe and self._is_news(one, file):
                 new.setdefault(file.sha256, file)
                 safe.add(sha256(self._shared.safe(file.data)))
@@ -269,12 +271,16 @@ class Turns:
         ]
         for path in gone:
             del one.refused[path]
-        return tuple(new.values())
+        return tuple(sorted(new.values(), key=lambda file: file.written))
 
     def _is_news(self, one: Tracked, file: HandoffFile) -> bool:
-        """One that was refused is refused again, so that `status` can say why."""
+        """One that was refused is refused again, so that `status` can say why; one that was known from the shared
+        folder only counts for more where the worker writes it at home."""
         known = self._journal.handoff(one.id, file.sha256)
-        return known is None or known.author is Author.NOBODY
+        if known is None or known.author is Author.NOBODY:
+            return True
+        mirrored = known.mission is not None and file.path == mirror(known.mission)
+        return known.sha256 == file.sha256 and file.local and not is_local(known.path) and not mirrored
 
     def _ledger_is_news(self, one: Tracked) -> bool:
         """A ledger alone tells of a worker only once the worker was met, or is named by the roster."""

@@ -86,9 +86,9 @@ def history_command(ctx: click.Context, worker: str, mission: str | None, as_jso
 
 
 def _counts(one: "KeptHandoff") -> int:
-    from swarmmemd.handoff import rank
+    from swarmmemd.handoff import is_local, rank
 
-    return rank(one.author, local=one.path.startswith("memory/"))
+    return rank(one.author, local=is_local(one.path))
 
 
 def _history(ctx: click.Context, worker: str, mission: str | None) -> "list[KeptHandoff]":

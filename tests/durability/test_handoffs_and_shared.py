@@ -188,3 +188,35 @@ def test_killed_at_any_call_the_handoff_comes_and_is_restored_once(quick_path: P
             _turns(home)
             restored.append(shared.read_bytes() == own("Go on"))
         assert restored == [not displaced, False, False], point
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_text_from_the_shared_folder_that_the_worker_writes_at_home_is_its_own(
+    home: Home, lost: bool
+) -> None:
+    places = Places(home)
+    home.put(dispatched())
+    home.turn()
+    put(places.shared, own("Go on"), _AGO)
+    _turns(home)
+    put(places.latest, own("Go on"), _AGO + 1)
+    if lost:
+        home.delete_journal()
+    _turns(home)
+    put(places.shared, own("Somebody else's idea"), _AGO + 2)
+    _turns(home)
+    assert places.local.read_bytes() == own("Go on")
+    assert places.mission.read_bytes() == own("Go on")
+    assert written(home) == [f"handoffs/swarm/{WORKER}-latest.md"] * 2
+    if not lost:
+        assert history(home)[0].path == "memory/handoffs/latest.md"
+
+
+def test_the_copy_of_a_shared_text_does_not_make_it_count_for_more(home: Home, tree: Tree) -> None:
+    places = Places(home)
+    for number in range(2):
+        put(places.shared, own(f"Idea {number}"), _AGO + number)
+        look(home, tree)
+        look(home, tree)
+        assert places.local.read_bytes() == own(f"Idea {number}")
+    assert history(home)[0].path == f"handoffs/swarm/{WORKER}-latest.md"
