@@ -388,7 +388,7 @@ class Turns:
             # The profile is gone. It is never made again; what was to be written there waits, out of the way.
             self._journal.settle(unplaced=[record.seq for record in self._journal.waiting(one.id)])
             return
-        if now >= one.shared.after and not one.memory.obstacles:
+        if now >= one.shared.after:
             try:
                 one.shared.note(self._shared.apply(one.state), now)
                 found += one.shared.obstacles

@@ -9,7 +9,7 @@ from swarmmemd.handoff import sha256
 from swarmmemd.journal import Journal
 from swarmmemd.layout import Place
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, put
-from swarmmemd.model import MissionId, WorkerId
+from swarmmemd.model import WorkerId
 from swarmmemd.redact import Redactor
 from swarmmemd.state import MissionState
 
@@ -22,12 +22,12 @@ class LocalHandoffs:
     def __init__(self, journal: Journal, redactor: Redactor | None) -> None:
         self._journal = journal
         self._redactor = redactor
-        self._stands: dict[tuple[WorkerId, MissionId], str] = {}
+        self._stands: dict[tuple[WorkerId, Place], str] = {}
 
-    def show(self, profile: Directory, worker: WorkerId, mission: MissionState) -> None:
-        """Makes both copies the version that counts. Raises `Obstructed` or OSError."""
+    def show(self, profile: Directory, worker: WorkerId, mission: MissionState, place: Place) -> None:
+        """Makes the copy at this place the version that counts. Raises `Obstructed` or OSError."""
         kept = mission.handoff
-        if kept is None or self._stands.get((worker, mission.mission)) == kept.sha256:
+        if kept is None or self._stands.get((worker, place)) == kept.sha256:
             return
         version = self._journal.handoff(worker, kept.sha256)
         if version is None:
@@ -36,9 +36,8 @@ class LocalHandoffs:
         text = version.text
         if self._redactor is not None:
             text = self._redactor.redact(text.decode("utf-8", "replace")).text.encode()
-        self._put(profile, worker, layout.handoff(mission.mission), text, source=True)
-        self._put(profile, worker, layout.mission_handoff(mission.mission), text, source=False)
-        self._stands[worker, mission.mission] = kept.sha256
+        self._put(profile, worker, place, text, source=place == layout.handoff(mission.mission))
+        self._stands[worker, place] = kept.sha256
 
     def _put(self, profile: Directory, worker: WorkerId, place: Place, text: bytes, source: bool) -> None:
         """Replaces a version that is known. A text that nobody has looked at yet is somebody's: where it is a

@@ -12,18 +12,20 @@ _LIMIT = 1 << 20
 _TEXTS = {"IDENTITY.md": identity.identity, "SOUL.md": identity.soul, "MEMORY.md": identity.memory}
 
 
-def introduce(profile: Directory, worker: RosterWorker) -> None:
-    """Makes what is missing, and fills in what a program left unset in IDENTITY.md. Raises OSError."""
-    for name, text in _TEXTS.items():
-        place = layout.identity_file(name)
-        with profile.descend(place.folders, create=True) as folder:
-            held = hold(folder, name, _LIMIT)
-            if held is not None:
-                held.close()
-            before = held.data.decode("utf-8", "surrogateescape") if held else None
-            after = text(worker) if before is None else _filled_in(name, before, worker)
-            if after != before:
-                _replace(folder, name, after, held.version if held else None)
+NAMES = tuple(_TEXTS)
+
+
+def introduce(profile: Directory, worker: RosterWorker, name: str) -> None:
+    """Makes the file if it is missing, and fills in what a program left unset in IDENTITY.md. Raises OSError."""
+    place = layout.identity_file(name)
+    with profile.descend(place.folders, create=True) as folder:
+        held = hold(folder, name, _LIMIT)
+        if held is not None:
+            held.close()
+        before = held.data.decode("utf-8", "surrogateescape") if held else None
+        after = _TEXTS[name](worker) if before is None else _filled_in(name, before, worker)
+        if after != before:
+            _replace(folder, name, after, held.version if held else None)
 
 
 def _filled_in(name: str, text: str, worker: RosterWorker) -> str:

@@ -6,12 +6,13 @@ once, no more: then `status` says who does it. docs/contracts.md, "Shared memory
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from swarmmemd import layout
-from swarmmemd.durable import Directory, hold, make_root, read_file
+from swarmmemd.durable import Directory, Refused, hold, make_root, read_file
 from swarmmemd.errors import StorageError
 from swarmmemd.handoff import OWN, Author, sha256
 from swarmmemd.journal import Journal, KeptHandoff, Placing
@@ -49,22 +50,35 @@ class SharedMemory:
 
     def apply(self, state: WorkerState) -> list[Obstacle]:
         """Brings the worker's latest handoff and the archives of its completed missions up to date."""
-        missions = self._journal.not_archived(state.worker)
+        steps: list[Callable[[Directory], object]] = []
         shown = state.missions.get(state.handed_off) if state.handed_off else None
-        if not missions and (shown is None or shown.handoff is None):
+        if shown is not None and shown.handoff is not None:
+            steps.append(partial(self._mirror, state.worker, shown))
+        if missions := self._journal.not_archived(state.worker):
+            # What is archived is what is there: not before the mission's own files are true.
+            waiting = {record.event.mission for record in self._journal.waiting(state.worker)}
+            steps += [partial(self._archive, state.worker, m) for m in missions if m not in waiting]
+        if not steps:
             return []
         try:
             with self._opened() as root:
-                if shown is not None:
-                    self._mirror(root, state.worker, shown)
-                for mission in missions:
-                    self.archive(root, mission)
-                    self._journal.settle(archived=[(state.worker, mission)])
-        except Obstructed as stopped:
-            return [stopped.obstacle]
+                return [found for step in steps if (found := self._tried(step, root)) is not None]
         except OSError as error:
             return [obstacle(error, str(self._root))]
-        return []
+
+    def _tried(self, step: Callable[[Directory], object], root: Directory) -> Obstacle | None:
+        """What stands in the way of one target: it stops no other."""
+        try:
+            step(root)
+        except Obstructed as stopped:
+            return stopped.obstacle
+        except OSError as error:
+            return obstacle(error, str(self._root))
+        return None
+
+    def _archive(self, worker: WorkerId, mission: MissionId, root: Directory) -> None:
+        self.archive(root, mission)
+        self._journal.settle(archived=[(worker, mission)])
 
     def archive_by_hand(self, mission: MissionId) -> int | None:
         """Archives a mission now. None if no worker has completed it. Raises `StorageError`."""
@@ -92,7 +106,7 @@ class SharedMemory:
 
     # The latest handoff
 
-    def _mirror(self, root: Directory, worker: WorkerId, mission: MissionState) -> None:
+    def _mirror(self, worker: WorkerId, mission: MissionState, root: Directory) -> None:
         place = layout.shared_handoff(worker)
         with root.descend(place.folders, create=True) as folder:
             held = hold(folder, place.name, _HANDOFF_LIMIT)
@@ -161,7 +175,7 @@ class SharedMemory:
                 profile.descend(place.folders) as folder,
             ):
                 for name in (layout.SUMMARY, layout.EVENTS, layout.HANDOFF):
-                    data = read_file(folder, name, _LIMIT)
+                    data = _part(folder, name)
                     if data is not None:
                         safe = self._safe_lines(data) if name == layout.EVENTS else self.safe(data)
                         changed += self._put(root, layout.archived(mission, worker, name), safe)
@@ -228,3 +242,11 @@ class SharedMemory:
         """Counts the marks in what was written, by kind."""
         for kind in _MARK.findall(written.decode("utf-8", "replace")):
             self.counts[kind] = self.counts.get(kind, 0) + 1
+
+
+def _part(folder: Directory, name: str) -> bytes | None:
+    """A part of the archive; None where there is none, or something that is never read, a link or a device."""
+    try:
+        return read_file(folder, name, _LIMIT)
+    except Refused:
+        return None

@@ -2,7 +2,8 @@
 
 Order within one worker: handoffs, episodes, then `SUMMARY.md`, then `events.jsonl`, so that who sees the line sees the
 rest. Each file is written once a turn. What stands in the way of one file stops only the events that belong
-into it; then the worker is tried again with its next event, or after a while. docs/architecture.md, "Apply".
+into it (none belongs into a handoff); then the worker is tried again with its next event, or after a while.
+docs/architecture.md, "Apply".
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +17,7 @@ from swarmmemd.journal import Journal, Recorded
 from swarmmemd.layout import Place
 from swarmmemd.memory.growing import GrowingFiles
 from swarmmemd.memory.handoffs import LocalHandoffs
-from swarmmemd.memory.identities import introduce
+from swarmmemd.memory.identities import NAMES, introduce
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness, obstacle
 from swarmmemd.memory.summaries import Summaries
 from swarmmemd.model import MissionId, WorkerId, utc_day
@@ -58,9 +59,12 @@ class Memory:
         missions = self._journal.not_shown(state.worker)
         if not waiting and not missions:
             return []
-        return self._with_pass(
-            state, now, lambda one: self._journal.settle(applied=one.run(waiting, missions))
-        )
+
+        def run(one: _Pass) -> None:
+            applied = one.run(waiting, missions)
+            self._journal.settle(applied=applied, shown=[(state.worker, mission) for mission in one.shown])
+
+        return self._with_pass(state, now, run)
 
     def introduce(self, worker: RosterWorker) -> list[Obstacle]:
         """Makes the worker's identity files where they are missing. Raises FileNotFoundError as `apply` does."""
@@ -110,6 +114,8 @@ class _Pass:
 
     def __init__(self, memory: Memory, profile: Directory, state: WorkerState, now: float) -> None:
         self.obstacles: list[Obstacle] = []
+        self.shown: list[MissionId] = []
+        """The missions whose `SUMMARY.md` and handoff stand as they should."""
         self._memory = memory
         self._profile = profile
         self._state = state
@@ -122,21 +128,27 @@ class _Pass:
         applied = [r.seq for r in waiting if r.event.mission is None and r.seq not in stuck]
         for mission in dict.fromkeys((*by_mission, *missions)):
             records = by_mission.get(mission, [])
-            shown = self._handoff(mission) and self.show(mission)
+            mirrored, shown = self._handoff(mission), self.show(mission)
+            if mirrored and shown:
+                self.shown.append(mission)
             if records and shown and not any(record.seq in stuck for record in records):
                 applied += self._events(mission, records)
         return applied
 
     def _handoff(self, mission: MissionId) -> bool:
+        """Puts both copies of the mission's handoff in place. Says whether they stand."""
         known = self._state.missions.get(mission)
-        show = self._memory.handoffs.show
         if known is None:
             return True
-        return self._tried(partial(show, self._profile, self._state.worker, known), layout.handoff(mission))
+        show = partial(self._memory.handoffs.show, self._profile, self._state.worker, known)
+        places = (layout.handoff(mission), layout.mission_handoff(mission))
+        stand = [self._tried(partial(show, place), place) for place in places]
+        return all(stand)
 
     def introduce(self, worker: RosterWorker) -> None:
         """Makes the identity files that are missing."""
-        self._tried(partial(introduce, self._profile, worker), layout.identity_file("IDENTITY.md"))
+        for name in NAMES:
+            self._tried(partial(introduce, self._profile, worker, name), layout.identity_file(name))
 
     def show(self, mission: MissionId, others: Sequence[bytes] = ()) -> bool:
         """Makes the mission's `SUMMARY.md` true. Says whether it is."""

@@ -6,7 +6,7 @@ docs/contracts.md, "Handoffs" and "Shared memory".
 import errno
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ import pytest
 
 from swarmmemd.journal import Follower, KeptHandoff
 from swarmmemd.layout import JOURNAL
+from swarmmemd.model import MissionId
 from swarmmemd.tree import Tree
 from swarmmemd.turn import Report
 from tests.support.faults import KILLED, From, calls_of, failing, hooked, in_child, kill
@@ -220,3 +221,40 @@ def test_the_copy_of_a_shared_text_does_not_make_it_count_for_more(home: Home, t
         look(home, tree)
         assert places.local.read_bytes() == own(f"Idea {number}")
     assert history(home)[0].path == f"handoffs/swarm/{WORKER}-latest.md"
+
+
+_IN_THE_WAY: dict[str, Callable[[Home], Path]] = {
+    "identity": lambda home: home.memory() / "IDENTITY.md",
+    "summary of another mission": lambda home: home.summary(MissionId("mission-old")),
+    "mirror": lambda home: Places(home).local,
+    "handoff": lambda home: Places(home).mission,
+}
+
+
+@pytest.mark.parametrize("plant", [os.mkfifo, os.mkdir, lambda path: os.symlink("/nowhere", path)])
+@pytest.mark.parametrize("name", _IN_THE_WAY)
+def test_one_stuck_file_stops_no_other(home: Home, name: str, plant: Callable[[Path], None]) -> None:
+    stuck, places = _IN_THE_WAY[name](home), Places(home)
+    (home.workspace / "swarm.yaml").write_text(f"workers:\n  - id: {WORKER}\n    name: Bo\n")
+    home.put({**dispatched(), "currentMissionId": "mission-old"})
+    with home.tree() as tree:
+        stuck.parent.mkdir(parents=True, exist_ok=True)
+        plant(stuck)
+        tree.everything()
+        home.put(dispatched("again"))
+        put(places.latest, own("Go on"))
+        look(home, tree)
+        home.put(answered("done", "DONE", "All is laid"))
+        look(home, tree)
+        assert [problem for problem in tree.problems() if stuck.name in problem]
+        done = {path: path.exists() for path in (home.memory() / "SOUL.md", places.local, places.mission)}
+        assert all(there for path, there in done.items() if path != stuck)
+        assert places.shared.read_bytes() == own("Go on")
+        assert "All is laid" in home.summary().read_text()
+        assert home.events().read_text().count('"complete"') == 1
+        archive = home.shared / "swarm" / "missions" / MISSION
+        assert "All is laid" in (archive / WORKER / "SUMMARY.md").read_text()
+        (stuck.rmdir if stuck.is_dir() else stuck.unlink)()
+    _turns(home)
+    if name != "identity":
+        assert stuck.exists(), "in its place once the way is free, also after a start"
