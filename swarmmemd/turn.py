@@ -22,7 +22,7 @@ from swarmmemd.memory.shared import SharedMemory
 from swarmmemd.memory.summaries import rendered_by
 from swarmmemd.memory.worker import Memory
 from swarmmemd.model import Absent, Event, MissionId, WorkerId
-from swarmmemd.observation import Chat, HandoffFile, Ledger, Observation, Roster, RosterWorker, Runtime
+from swarmmemd.observation import Chat, HandoffFile, Ledger, Observation, Roster, Runtime
 from swarmmemd.remember import remember
 from swarmmemd.seam import seam
 from swarmmemd.sources.chat import ChatSource, Wanted
@@ -88,7 +88,6 @@ class Tracked:
         self.ledger: Ledger | None = None
         self.bad_ids: tuple[str, ...] = ()
         self.unshown: set[MissionId] = set()
-        self.introduced: RosterWorker | None = None
         self.refused: dict[str, str] = {}
         self.memory = Backoff()
         self.shared = Backoff()
@@ -376,8 +375,6 @@ class Turns:
         return report
 
     def _apply(self, one: Tracked, report: Report) -> None:
-        if one.state is None:
-            return
         now = self._clock.monotonic()
         found: list[Obstacle] = []
         try:
@@ -388,7 +385,7 @@ class Turns:
             # The profile is gone. It is never made again; what was to be written there waits, out of the way.
             self._journal.settle(unplaced=[record.seq for record in self._journal.waiting(one.id)])
             return
-        if now >= one.shared.after:
+        if one.state is not None and now >= one.shared.after:
             try:
                 one.shared.note(self._shared.apply(one.state), now)
                 found += one.shared.obstacles
@@ -397,17 +394,18 @@ class Turns:
         if found:
             report.obstacles[one.id] = found
 
-    def _apply_own(self, one: Tracked, state: WorkerState, now: float) -> list[Obstacle]:
-        obstacles = self._memory.apply(state, now)
+    def _apply_own(self, one: Tracked, state: WorkerState | None, now: float) -> list[Obstacle]:
+        """One that was never met gets its identity files only."""
+        obstacles: list[Obstacle] = []
+        if state is not None:
+            obstacles += self._memory.apply(state, now)
+            for mission in one.unshown:
+                obstacles += self._memory.reshow(state, mission, now)
+            if not obstacles:
+                one.unshown.clear()
         entry = self.roster.value.get(one.id) if self.roster.value is not None else None
-        if entry is not None and entry != one.introduced:
-            found = self._memory.introduce(entry)
-            obstacles += found
-            one.introduced = None if found else entry
-        for mission in one.unshown:
-            obstacles += self._memory.reshow(state, mission, now)
-        if not obstacles:
-            one.unshown.clear()
+        if entry is not None:
+            obstacles += self._memory.introduce(entry)
         return obstacles
 
 

@@ -165,3 +165,23 @@ def test_an_archive_that_cannot_be_written_ends_no_daemon(home: Home) -> None:
         assert home.command("archive", _MISSION).returncode == 0
         assert daemon.running()
     assert _manifest(home)["workers"] == sorted(_WORKERS)
+
+
+def test_identity_files_come_with_the_roster_and_come_back(home: Home) -> None:
+    files = [home.profiles / "builder-1" / "memory" / f"{name}.md" for name in ("IDENTITY", "SOUL", "MEMORY")]
+    (home.profiles / "builder-1").mkdir()
+    with running(home):
+        home.looked_at()
+        put_file(home.workspace / "swarm.yaml", b"workers:\n  - id: builder-1\n    name: Bo\n")
+        until(lambda: all(path.exists() for path in files), "the files of a worker that was never met")
+        put_file(
+            home.workspace / "swarm.yaml", b"workers:\n  - id: builder-1\n    name: Bo\n    role: Mason\n"
+        )
+        until(lambda: "- Role: Mason\n" in files[0].read_text(), "what was not assigned before")
+        files[1].unlink()
+        home.looked_at()
+        until(files[1].exists, "the one that was deleted")
+        files[2].unlink()
+        home.write("builder-1", dispatched(_MISSION))
+        until(files[2].exists, "the one that was deleted, after a dispatch")
+    assert not list(home.shared.rglob("*.md"))
