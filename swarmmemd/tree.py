@@ -18,6 +18,7 @@ from swarmmemd.errors import DeniedError, StorageError
 from swarmmemd.instance import Holder, Instance
 from swarmmemd.journal import Journal
 from swarmmemd.memory.shared import SharedMemory
+from swarmmemd.memory.versions import Versions
 from swarmmemd.memory.worker import Memory
 from swarmmemd.model import MissionId, Unreadable, WorkerId, iso
 from swarmmemd.redact import Redactor
@@ -50,19 +51,17 @@ class Tree:
         self.config = config
         self.state = state
         self.journal = journal
-        redactor = Redactor(config.redact.patterns, config.redact.allow)
-        local = redactor if config.redact.local else None
-        self.memory = Memory(
-            config.profiles_root, journal, config.coexist.settle_ms / 1000, clock.wall, local
-        )
+        self._versions = Versions(journal, _redactor(config))
+        settle, redact = config.coexist.settle_ms / 1000, config.redact.local
+        self.memory = Memory(config.profiles_root, journal, settle, clock.wall, self._versions, redact)
         self.shared = SharedMemory(
             config.shared_root,
             config.profiles_root,
             journal,
-            redactor,
+            self._versions,
             claim=lambda: instance.take_root(config.shared_root),
         )
-        self.turns = Turns(config, journal, self.memory, self.shared, clock)
+        self.turns = Turns(config, journal, self.memory, self.shared, self._versions, clock)
         self._clock = clock
         self._instance = instance
 
@@ -90,6 +89,10 @@ class Tree:
 
     def reconfigure(self, config: Config) -> None:
         """Takes over a configuration with the same roots."""
+        if config.redact != self.config.redact:
+            self._versions.redactor = _redactor(config)
+            self.memory.handoffs.redact(config.redact.local)
+            self.turns.redact(config.redact.local)
         self.config = config
         self.memory.settle_within(config.coexist.settle_ms / 1000)
 
@@ -118,6 +121,10 @@ class Tree:
         self.turns.roster.look(self._clock.monotonic(), self._clock.wall())
         roster = self.turns.roster.value or {}
         return list_profiles(self.config.profiles_root, roster.keys(), workers.include, workers.exclude)
+
+
+def _redactor(config: Config) -> Redactor:
+    return Redactor(config.redact.patterns, config.redact.allow)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from swarmmemd.memory.obstacles import Obstacle, obstacle
 from swarmmemd.memory.readback import read_back
 from swarmmemd.memory.shared import SharedMemory
 from swarmmemd.memory.summaries import rendered_by
+from swarmmemd.memory.versions import Versions
 from swarmmemd.memory.worker import Memory
 from swarmmemd.model import Absent, Event, MissionId, WorkerId
 from swarmmemd.observation import Chat, HandoffFile, Ledger, Observation, Roster, Runtime
@@ -124,11 +125,18 @@ class Turns:
     """Runs turns over the workers that it was given."""
 
     def __init__(
-        self, config: Config, journal: Journal, memory: Memory, shared: SharedMemory, clock: Clock
+        self,
+        config: Config,
+        journal: Journal,
+        memory: Memory,
+        shared: SharedMemory,
+        versions: Versions,
+        clock: Clock,
     ) -> None:
         self._profiles_root, self._shared_root = config.profiles_root, config.shared_root
         self._shared = shared
-        self._safe: Safe = shared.redacted if config.redact.local else str
+        self._versions = versions
+        self.redact(config.redact.local)
         self._journal = journal
         self._memory = memory
         self._clock = clock
@@ -139,6 +147,10 @@ class Turns:
         self.roster: FileSource[Roster] = FileSource(
             "roster", layout.roster(config.workspace_root), parse_roster
         )
+
+    def redact(self, local: bool) -> None:
+        """Says whether what is recorded from now on is redacted, and so the worker's own memory."""
+        self._safe: Safe = self._versions.redacted if local else str
 
     def track(self, worker: WorkerId) -> Tracked:
         """Begins to watch a worker; twice is once."""
@@ -264,7 +276,7 @@ class Turns:
         for file in sorted(found, key=lambda file: not file.local):
             if file.sha256 not in safe and self._is_news(one, file):
                 new.setdefault(file.sha256, file)
-                safe.add(sha256(self._shared.safe(file.data)))
+                safe.add(sha256(self._versions.safe(file.data)))
         gone = [
             path for path in one.refused if path in one.handoffs.fresh or path not in one.handoffs.present
         ]
@@ -275,7 +287,7 @@ class Turns:
     def _is_news(self, one: Tracked, file: HandoffFile) -> bool:
         """One that was refused is refused again, so that `status` can say why; one that was known from the shared
         folder only counts for more where the worker writes it at home."""
-        known = self._journal.handoff(one.id, file.sha256)
+        known = self._versions.known(one.id, file.data)
         if known is None or known.author is Author.NOBODY:
             return True
         mirrored = known.mission is not None and file.path == mirror(known.mission)
@@ -312,7 +324,7 @@ class Turns:
         return KeptHandoff(
             mission=version.mission,
             sha256=version.sha256,
-            redacted=sha256(self._shared.safe(version.text)),
+            redacted=sha256(self._versions.safe(version.text)),
             author=version.author,
             path=version.path,
             at=version.at,

@@ -212,6 +212,12 @@ class Journal:
         self._shown.update(shown)
         self._archived.update(archived)
 
+    def note_redacted(self, worker: WorkerId, sha256: str, redacted: str) -> None:
+        """Notes, durably, the digest of the version's redacted form as it is now."""
+        with self._transaction():
+            sql = "UPDATE handoff SET redacted = ? WHERE worker = ? AND sha256 = ?"
+            self._db.execute(sql, (redacted, worker, sha256))
+
     def placing(self, worker: WorkerId) -> Placing | None:
         """The attempt to put a handoff into the shared folder of which it is not known how it ended."""
         sql = "SELECT sha256, device, inode, size, mtime_ns FROM placing WHERE worker = ?"

@@ -5,24 +5,29 @@ docs/contracts.md, "Handoffs".
 
 from swarmmemd import layout
 from swarmmemd.durable import Directory, hold
-from swarmmemd.handoff import sha256
-from swarmmemd.journal import Journal
+from swarmmemd.journal import Journal, KeptHandoff
 from swarmmemd.layout import Place
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, put
+from swarmmemd.memory.versions import Versions
 from swarmmemd.model import WorkerId
-from swarmmemd.redact import Redactor
 from swarmmemd.state import MissionState
 
 LIMIT = 4 * 1024 * 1024
 
 
 class LocalHandoffs:
-    """Mirrors of the handoffs that count. With `redactor`, the local copies are redacted too."""
+    """Mirrors of the handoffs that count. `redacted`: the local copies are redacted too."""
 
-    def __init__(self, journal: Journal, redactor: Redactor | None) -> None:
+    def __init__(self, journal: Journal, versions: Versions, redacted: bool) -> None:
         self._journal = journal
-        self._redactor = redactor
+        self._versions = versions
+        self._redacted = redacted
         self._stands: dict[tuple[WorkerId, Place], str] = {}
+
+    def redact(self, redacted: bool) -> None:
+        """Says anew whether the local copies are redacted; those that stand are looked at again."""
+        self._redacted = redacted
+        self._stands.clear()
 
     def show(self, profile: Directory, worker: WorkerId, mission: MissionState, place: Place) -> None:
         """Makes the copy at this place the version that counts. Raises `Obstructed` or OSError."""
@@ -33,26 +38,24 @@ class LocalHandoffs:
         if version is None:
             # Without a journal the text comes back with the next look at the file itself.
             return
-        text = version.text
-        if self._redactor is not None:
-            text = self._redactor.redact(text.decode("utf-8", "replace")).text.encode()
-        self._put(profile, worker, place, text, source=place == layout.handoff(mission.mission))
+        text = self._versions.safe(version.text) if self._redacted else version.text
+        self._put(profile, worker, place, version, text)
         self._stands[worker, place] = kept.sha256
 
-    def _put(self, profile: Directory, worker: WorkerId, place: Place, text: bytes, source: bool) -> None:
+    def _put(
+        self, profile: Directory, worker: WorkerId, place: Place, version: KeptHandoff, text: bytes
+    ) -> None:
         """Replaces a version that is known. A text that nobody has looked at yet is somebody's: where it is a
         source it becomes a version first; elsewhere it stays."""
         with profile.descend(place.folders, create=True) as folder:
             held = hold(folder, place.name, LIMIT)
-            version = held.version if held else None
             if held is not None:
                 held.close()
                 if held.data == text:
                     return
-                if held.data.strip() and self._journal.handoff(worker, sha256(held.data)) is None:
-                    if source:
-                        raise Obstructed(
-                            Obstacle(place.shown, "a new handoff stands there", 0.5, expected=True)
-                        )
-                    return
-            put(folder, place, text, version)
+                if held.data.strip() and self._versions.known(worker, held.data) is None:
+                    if place.name == layout.HANDOFF:
+                        return
+                    raise Obstructed(Obstacle(place.shown, "a new handoff stands there", 0.5, expected=True))
+            with self._versions.noted(worker, version, text):
+                put(folder, place, text, held.version if held else None)

@@ -12,14 +12,14 @@ from pathlib import Path
 import msgspec
 
 from swarmmemd import layout
-from swarmmemd.durable import Directory, Refused, hold, make_root, read_file
+from swarmmemd.durable import Directory, Refused, Version, hold, make_root, read_file
 from swarmmemd.errors import StorageError
 from swarmmemd.handoff import OWN, Author, sha256
 from swarmmemd.journal import Journal, KeptHandoff, Placing
 from swarmmemd.layout import Place
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, obstacle, put
+from swarmmemd.memory.versions import Versions
 from swarmmemd.model import MissionId, WorkerId, iso, worker_id
-from swarmmemd.redact import Redactor
 from swarmmemd.state import MissionState, WorkerState
 
 _LIMIT = 256 * 1024 * 1024
@@ -37,13 +37,13 @@ class SharedMemory:
         root: Path,
         profiles_root: Path,
         journal: Journal,
-        redactor: Redactor,
+        versions: Versions,
         claim: Callable[[], object],
     ) -> None:
         self._root = root
         self._profiles = profiles_root
         self._journal = journal
-        self._redactor = redactor
+        self._versions = versions
         self._claim = claim
         self.counts: dict[str, int] = {}
         self.overwritten: dict[WorkerId, str] = {}
@@ -118,39 +118,53 @@ class SharedMemory:
             version = self._journal.handoff(worker, mission.handoff.sha256) if mission.handoff else None
             if version is None or mission.handoff is None:
                 return
-            text = self.safe(version.text)
-            if held is not None:
-                if held.data in (text, version.text):
-                    self.overwritten.pop(worker, None)
-                    return
-                if held.data.strip() and self._journal.handoff(worker, sha256(held.data)) is None:
-                    raise Obstructed(Obstacle(place.shown, "a new handoff stands there", 0.5, expected=True))
-            if self._may_place(version, mission.handoff.rank):
-                self._place(folder, place, worker, Placing(version.sha256, before), text)
+            text = self._versions.safe(version.text)
+            if held is not None and held.data == text:
+                self.overwritten.pop(worker, None)
+                return
+            there = self._versions.known(worker, held.data) if held is not None else None
+            if held is not None and held.data.strip() and there is None:
+                raise Obstructed(Obstacle(place.shown, "a new handoff stands there", 0.5, expected=True))
+            write = partial(self._write, folder, place, worker, version, text, before)
+            if held is not None and there is not None and self._is_other_form(there, version, held.data):
+                write()
+            elif self._may_place(version, mission.handoff.rank):
+                self._counted(worker, Placing(version.sha256, before), write)
             elif held is not None:
-                self.overwritten[worker] = self._author(worker, held.data)
+                self.overwritten[worker] = _author(there)
 
-    def _place(
-        self, folder: Directory, place: Place, worker: WorkerId, placing: Placing, text: bytes
-    ) -> None:
+    def _counted(self, worker: WorkerId, placing: Placing, write: Callable[[], None]) -> None:
         """Counted before it is done, and taken back by the next look where the same stands there as before: so a
         crash makes it be restored no more often, and what failed is tried again."""
         self._journal.place(worker, placing)
         try:
-            put(folder, place, text, placing.before)
+            write()
         except Obstructed:
             self._journal.placed(worker, succeeded=False)
             raise
         self._journal.placed(worker)
+
+    def _write(
+        self,
+        folder: Directory,
+        place: Place,
+        worker: WorkerId,
+        version: KeptHandoff,
+        text: bytes,
+        before: Version | None,
+    ) -> None:
+        with self._versions.noted(worker, version, text):
+            put(folder, place, text, before)
         self._count(text)
         self.overwritten.pop(worker, None)
 
+    def _is_other_form(self, there: KeptHandoff, version: KeptHandoff, data: bytes) -> bool:
+        """Whether what stands there is only another form of what should, or holds secrets of a text that we know:
+        then nobody's text is displaced, and it may be replaced however often."""
+        return there.sha256 == version.sha256 or self._versions.safe(data) != data
+
     def _may_place(self, version: KeptHandoff, rank: int) -> bool:
         return version.placed == 0 or (rank >= OWN and version.placed < _RESTORED)
-
-    def _author(self, worker: WorkerId, data: bytes) -> str:
-        known = self._journal.handoff(worker, sha256(data))
-        return known.author.value if known and known.author is not Author.NOBODY else "another program"
 
     # The archive
 
@@ -177,7 +191,7 @@ class SharedMemory:
                 for name in (layout.SUMMARY, layout.EVENTS, layout.HANDOFF):
                     data = _part(folder, name)
                     if data is not None:
-                        safe = self._safe_lines(data) if name == layout.EVENTS else self.safe(data)
+                        safe = self._safe_lines(data) if name == layout.EVENTS else self._versions.safe(data)
                         changed += self._put(root, layout.archived(mission, worker, name), safe)
         except FileNotFoundError:
             return changed  # the profile is gone; what was archived of it stays
@@ -198,7 +212,7 @@ class SharedMemory:
                         files.append({"path": f"{worker}/{name}", "bytes": len(data), "sha256": sha256(data)})
         content = {
             "missionId": mission,
-            "title": self.redacted(title),
+            "title": self._versions.redacted(title),
             "status": "complete",
             "workers": workers,
             "files": files,
@@ -219,29 +233,27 @@ class SharedMemory:
 
     # Redaction
 
-    def safe(self, data: bytes) -> bytes:
-        """The redacted form of a text: the same for the same text, so that a copy of it is known again."""
-        return self.redacted(data.decode("utf-8", "replace")).encode("utf-8", "replace")
-
-    def redacted(self, text: str) -> str:
-        """The text without its secrets."""
-        return self._redactor.redact(text).text
-
     def _safe_lines(self, data: bytes) -> bytes:
         return b"".join(self._safe_line(line) for line in data.splitlines(keepends=True))
 
     def _safe_line(self, line: bytes) -> bytes:
         """A record is decoded before it is redacted: an escape could hide where a secret begins."""
         try:
-            value, counts = self._redactor.redact_value(msgspec.json.decode(line))
+            value, counts = self._versions.redactor.redact_value(msgspec.json.decode(line))
         except (msgspec.DecodeError, RecursionError):
-            return self.safe(line)
+            return self._versions.safe(line)
         return msgspec.json.encode(value) + b"\n" if counts else line
 
     def _count(self, written: bytes) -> None:
         """Counts the marks in what was written, by kind."""
         for kind in _MARK.findall(written.decode("utf-8", "replace")):
             self.counts[kind] = self.counts.get(kind, 0) + 1
+
+
+def _author(there: KeptHandoff | None) -> str:
+    if there is None or there.author is Author.NOBODY:
+        return "another program"
+    return there.author.value
 
 
 def _part(folder: Directory, name: str) -> bytes | None:

@@ -20,16 +20,17 @@ from swarmmemd.memory.handoffs import LocalHandoffs
 from swarmmemd.memory.identities import NAMES, introduce
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness, obstacle
 from swarmmemd.memory.summaries import Summaries
+from swarmmemd.memory.versions import Versions
 from swarmmemd.model import MissionId, WorkerId, utc_day
 from swarmmemd.observation import RosterWorker
-from swarmmemd.redact import Redactor
 from swarmmemd.state import WorkerState
 
 _K = TypeVar("_K")
 
 
 class Memory:
-    """The memory trees below one profiles root. `settle` is how long, in seconds, another writer may take."""
+    """The memory trees below one profiles root. `settle` is how long, in seconds, another writer may take;
+    `redact` whether handoffs are redacted here too."""
 
     def __init__(
         self,
@@ -37,14 +38,15 @@ class Memory:
         journal: Journal,
         settle: float,
         wall: Callable[[], float],
-        redactor: Redactor | None = None,
+        versions: Versions,
+        redact: bool,
     ) -> None:
         stillness = Stillness()
         self._root = profiles_root
         self._journal = journal
         self.growing = GrowingFiles(journal, stillness, settle)
         self.summaries = Summaries(journal, stillness, settle, wall)
-        self.handoffs = LocalHandoffs(journal, redactor)
+        self.handoffs = LocalHandoffs(journal, versions, redact)
 
     def settle_within(self, seconds: float) -> None:
         """Changes how long another writer may take."""

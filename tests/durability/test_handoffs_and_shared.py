@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec import structs
 
 from swarmmemd.journal import Follower, KeptHandoff
 from swarmmemd.layout import JOURNAL
@@ -258,3 +260,54 @@ def test_one_stuck_file_stops_no_other(home: Home, name: str, plant: Callable[[P
     _turns(home)
     if name != "identity":
         assert stuck.exists(), "in its place once the way is free, also after a start"
+
+
+_TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+
+
+def test_a_text_that_is_known_never_stands_whole_in_the_shared_folder(home: Home, tree: Tree) -> None:
+    places, older, newer = Places(home), own(f"Use {_TOKEN}"), own(f"Use {_TOKEN} and go on")
+    for number, text in enumerate((older, newer)):
+        put(places.latest, text, _AGO + number)
+        look(home, tree)
+    redacted = newer.replace(_TOKEN.encode(), b"[REDACTED:github-token]")
+    assert places.shared.read_bytes() == redacted
+    for number, text in enumerate((newer, older, newer, older)):
+        put(places.shared, text, _AGO + number)
+        look(home, tree)
+        assert places.shared.read_bytes() == redacted
+        assert places.local.read_bytes() == newer
+    assert len(written(home)) == 2
+
+
+@pytest.mark.parametrize("started_again", [False, True])
+def test_changed_redaction_takes_effect(home: Home, started_again: bool) -> None:
+    places, text = Places(home), own("Meet at Fort Lindwurm")
+    kinds = {name: structs.replace(home.config.redact, **kinds) for name, kinds in _REDACTIONS.items()}
+    shown = {"plain": text, "more": text.replace(b"Fort Lindwurm", b"[REDACTED:user]")}
+    home.put(dispatched())
+    home.turn()
+    put(places.latest, text)
+    _turns(home)
+    for number, (name, local) in enumerate(
+        (("more", text), ("plain", text), ("local", shown["more"]), ("plain", text))
+    ):
+        config = structs.replace(home.config, redact=kinds[name])
+        if started_again:
+            home.config = config
+        with home.tree() as tree:
+            tree.reconfigure(config)
+            home.put(answered("work", "IN_PROGRESS", f"Now {number}"))
+            look(home, tree)
+            assert places.shared.read_bytes() == shown["plain" if name == "plain" else "more"], name
+            assert places.mission.read_bytes() == local, name
+            assert tree.problems() == ()
+        home.config = config
+    assert written(home) == ["memory/handoffs/latest.md"]
+
+
+_REDACTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "more": {"patterns": ("Fort Lind[a-z]+",)},
+    "local": {"patterns": ("Fort Lind[a-z]+",), "local": True},
+}
