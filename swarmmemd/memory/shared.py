@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from swarmmemd import layout
-from swarmmemd.durable import Directory, Refused, Version, hold, make_root, read_file
+from swarmmemd.durable import Directory, Refused, Version, hold, make_root, read_file, sweep_temporaries
 from swarmmemd.errors import StorageError
 from swarmmemd.handoff import OWN, Author, sha256
 from swarmmemd.journal import Journal, KeptHandoff, Placing
@@ -24,6 +24,8 @@ from swarmmemd.state import MissionState, WorkerState
 
 _LIMIT = 256 * 1024 * 1024
 _HANDOFF_LIMIT = 4 * 1024 * 1024
+PARTS = (layout.SUMMARY, layout.EVENTS, layout.HANDOFF)
+"""What is archived of a worker's mission."""
 _MARK = re.compile(r"\[REDACTED:([a-z0-9-]+)\]")
 _RESTORED = 2
 """Once put there, once put back: more would be a fight."""
@@ -45,6 +47,7 @@ class SharedMemory:
         self._journal = journal
         self._versions = versions
         self._claim = claim
+        self._swept: set[tuple[str, ...]] = set()
         self.counts: dict[str, int] = {}
         self.overwritten: dict[WorkerId, str] = {}
 
@@ -104,11 +107,19 @@ class SharedMemory:
             self._claim()
             return Directory.root(self._root)
 
+    def _folder(self, root: Directory, place: Place) -> Directory:
+        """The folder of a place; left-overs of a crash are removed when it is first opened."""
+        folder = root.descend(place.folders, create=True)
+        if place.folders not in self._swept:
+            sweep_temporaries(folder)
+            self._swept.add(place.folders)
+        return folder
+
     # The latest handoff
 
     def _mirror(self, worker: WorkerId, mission: MissionState, root: Directory) -> None:
         place = layout.shared_handoff(worker)
-        with root.descend(place.folders, create=True) as folder:
+        with self._folder(root, place) as folder:
             held = hold(folder, place.name, _HANDOFF_LIMIT)
             before = held.version if held else None
             if held is not None:
@@ -188,7 +199,7 @@ class SharedMemory:
                 Directory.root(layout.profile(self._profiles, worker)) as profile,
                 profile.descend(place.folders) as folder,
             ):
-                for name in (layout.SUMMARY, layout.EVENTS, layout.HANDOFF):
+                for name in PARTS:
                     data = _part(folder, name)
                     if data is not None:
                         safe = self._safe_lines(data) if name == layout.EVENTS else self._versions.safe(data)
@@ -202,14 +213,14 @@ class SharedMemory:
         files: list[Mapping[str, object]] = []
         workers: list[str] = []
         with root.descend(place.folders) as folder:
-            for worker in folder.names():
-                if worker_id(worker) is None:
-                    continue
-                workers.append(worker)
-                with folder.child(worker) as one:
-                    for name in one.names():
-                        data = read_file(one, name, _LIMIT) or b""
-                        files.append({"path": f"{worker}/{name}", "bytes": len(data), "sha256": sha256(data)})
+            for worker in filter(worker_id, folder.names()):
+                parts = _parts(folder, worker)
+                if parts is not None:
+                    workers.append(worker)
+                    files += [
+                        {"path": f"{worker}/{name}", "bytes": len(data), "sha256": sha256(data)}
+                        for name, data in parts.items()
+                    ]
         content = {
             "missionId": mission,
             "title": self._versions.redacted(title),
@@ -221,7 +232,7 @@ class SharedMemory:
         return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
 
     def _put(self, root: Directory, place: Place, data: bytes) -> int:
-        with root.descend(place.folders, create=True) as folder:
+        with self._folder(root, place) as folder:
             held = hold(folder, place.name, _LIMIT)
             if held is not None:
                 held.close()
@@ -254,6 +265,16 @@ def _author(there: KeptHandoff | None) -> str:
     if there is None or there.author is Author.NOBODY:
         return "another program"
     return there.author.value
+
+
+def _parts(folder: Directory, worker: str) -> dict[str, bytes] | None:
+    """What the archive has of a worker, by name; None where the name is that of something else."""
+    try:
+        with folder.child(worker) as one:
+            found = ((name, _part(one, name)) for name in sorted(PARTS))
+            return {name: data for name, data in found if data is not None}
+    except Refused:
+        return None
 
 
 def _part(folder: Directory, name: str) -> bytes | None:

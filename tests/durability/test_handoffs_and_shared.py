@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from swarmmemd.durable import TEMPORARY
 from swarmmemd.journal import Follower, KeptHandoff
 from swarmmemd.layout import JOURNAL
 from swarmmemd.model import MissionId
@@ -311,3 +312,33 @@ _REDACTIONS: dict[str, dict[str, Any]] = {
     "more": {"patterns": ("Fort Lind[a-z]+",)},
     "local": {"patterns": ("Fort Lind[a-z]+",), "local": True},
 }
+
+
+def test_what_others_put_into_an_archive_is_left_alone(home: Home, tree: Tree) -> None:
+    archive = home.shared / "swarm" / "missions" / MISSION
+    for folder in (archive / WORKER / "notes", home.shared / "handoffs" / "swarm"):
+        folder.mkdir(parents=True)
+    left = [
+        folder / f"{TEMPORARY}0123"
+        for folder in (archive, archive / WORKER, home.shared / "handoffs" / "swarm")
+    ]
+    for path in (
+        *left,
+        archive / "README",
+        archive / WORKER / os.fsdecode(b"caf\xe9"),
+        archive / WORKER / "a.md",
+    ):
+        path.write_bytes(b"somebody's")
+    (archive / "scout-2").symlink_to("/nowhere")
+    (archive / WORKER / "link").symlink_to("/nowhere")
+    put(Places(home).latest, own("Go on"))
+    home.put(answered("done", "DONE", "All is laid"))
+    look(home, tree)
+    assert tree.problems() == ()
+    found = json.loads((archive / "manifest.json").read_bytes())
+    assert found["workers"] == [WORKER]
+    assert [one["path"] for one in found["files"]] == [
+        f"{WORKER}/{name}" for name in ("SUMMARY.md", "events.jsonl", "handoff.md")
+    ]
+    assert not [path for path in left if path.exists()]
+    assert (archive / "README").read_bytes() == (archive / WORKER / "a.md").read_bytes() == b"somebody's"
