@@ -269,14 +269,15 @@ class Turns:
 
     def _new_handoffs(self, one: Tracked) -> tuple[HandoffFile, ...]:
         """The files whose text is no version that is known, nor the redacted form of one."""
-        new: dict[str, HandoffFile] = {}
+        new: dict[tuple[str, MissionId | None], HandoffFile] = {}
         safe: set[str] = set()
         found = one.handoffs.look(self._clock.monotonic(), self._clock.wall())
         # Of one text in two places the one counts that the worker wrote at home.
-        for file in sorted(found, key=lambda file: not file.local):
-            if file.sha256 not in safe and self._is_news(one, file):
-                new.setdefault(file.sha256, file)
-                safe.add(sha256(self._versions.safe(file.data)))
+        for file in sorted(found, key=lambda file: (not file.local, file.named is not None)):
+            at_home = not file.local and any(sha == file.sha256 for sha, _ in new)
+            if not at_home and file.sha256 not in safe and self._is_news(one, file):
+                new.setdefault((file.sha256, file.named), file)
+                safe.update({sha256(self._versions.safe(file.data))} - {file.sha256})
         gone = [
             path for path in one.refused if path in one.handoffs.fresh or path not in one.handoffs.present
         ]
@@ -306,6 +307,8 @@ class Turns:
         heard = partial(self._journal.heard, one.id)
         found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows, self._safe, heard)
         one.ledger = seen.ledger
+        if before is not None and found.state.missions.keys() > before.missions.keys():
+            one.handoffs.look_again(self._clock.monotonic())  # what was nobody's can be this mission's
         one.refused.update(found.refused)
         waits = found.state.chat.held if found.state.chat else None
         if waits is not None:

@@ -17,8 +17,10 @@ def look_at_handoffs(draft: Draft) -> None:
     """Each file is kept as a version; a usable one that the daemon did not render is an event."""
     for file in draft.seen.handoffs:
         found = read_handoff(file.data.decode("utf-8", "replace"), draft.state.worker)
+        if not _has_the_name_of_one(draft, file, found):
+            continue
         current = draft.state.current
-        mission = found.mission or (current.mission if current else None)
+        mission = found.mission or file.named or (current.mission if current else None)
         at = draft.capped(file.written)
         author = found.author if found.refused is None else Author.NOBODY
         draft.versions.append(
@@ -30,6 +32,11 @@ def look_at_handoffs(draft: Draft) -> None:
             _keep(draft, mission, file.sha256, rank(Author.DAEMON, file.local))
         elif not _written(draft, file, found, mission, at):
             _written_at_home(draft, file, found, mission)
+
+
+def _has_the_name_of_one(draft: Draft, file: HandoffFile, found: Handoff) -> bool:
+    """A handoff is named `latest.md` or after a mission: one of the worker's, or the one that its text names."""
+    return file.named is None or file.named == found.mission or file.named in draft.state.missions
 
 
 def _written_at_home(draft: Draft, file: HandoffFile, found: Handoff, mission: MissionId | None) -> None:

@@ -111,7 +111,11 @@ class SharedMemory:
         """The folder of a place; left-overs of a crash are removed when it is first opened."""
         folder = root.descend(place.folders, create=True)
         if place.folders not in self._swept:
-            sweep_temporaries(folder)
+            try:
+                sweep_temporaries(folder)
+            except OSError:
+                folder.close()
+                raise
             self._swept.add(place.folders)
         return folder
 

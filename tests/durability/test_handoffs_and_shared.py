@@ -342,3 +342,38 @@ def test_what_others_put_into_an_archive_is_left_alone(home: Home, tree: Tree) -
     ]
     assert not [path for path in left if path.exists()]
     assert (archive / "README").read_bytes() == (archive / WORKER / "a.md").read_bytes() == b"somebody's"
+
+
+def test_free_text_belongs_to_the_mission_whose_name_it_has(home: Home, tree: Tree) -> None:
+    places, later = Places(home), MissionId("mission-later")
+    free = {name: f"Notes in {name}\n".encode() for name in ("README", "mission-old", MISSION, later)}
+    put(places.latest, own("Go on"))
+    look(home, tree)
+    for name, text in free.items():
+        put(places.folder / f"{name}.md", text)
+    put(places.folder / "notes.md", own("Notes under another name"))
+    look(home, tree)
+    assert places.mission.read_bytes() == free[MISSION]
+    assert written(home) == ["memory/handoffs/latest.md", f"memory/handoffs/{MISSION}.md"]
+    home.put({**dispatched("again"), "currentMissionId": later})
+    look(home, tree)
+    assert places.mission.read_bytes() == free[MISSION]
+    assert home.events(later).with_name("handoff.md").read_bytes() == free[later]
+    assert places.shared.read_bytes() == free[later]
+    put(places.folder / "mission-new.md", own("Of a mission that nobody knows yet", "mission-new"))
+    look(home, tree)
+    assert len(written(home)) == 4
+    assert not home.summary(MissionId("README")).exists()
+    assert tree.problems() == ()
+
+
+def test_one_text_at_home_and_in_the_shared_folder_is_the_one_at_home(home: Home) -> None:
+    places = Places(home)
+    put(places.shared, own("Go on"), _AGO)
+    put(places.local, own("Go on"), _AGO + 1)
+    home.put(dispatched())
+    _turns(home)
+    put(places.shared, own("Somebody else's idea"), _AGO + 2)
+    _turns(home)
+    assert written(home) == [f"memory/handoffs/{MISSION}.md", f"handoffs/swarm/{WORKER}-latest.md"]
+    assert places.local.read_bytes() == own("Go on")
