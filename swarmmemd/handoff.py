@@ -6,6 +6,7 @@ docs/contracts.md, "Handoffs".
 
 import hashlib
 import re
+from collections.abc import Collection
 from enum import StrEnum
 
 import msgspec
@@ -16,7 +17,9 @@ from swarmmemd.render.summary import bodies
 from swarmmemd.state import MissionState
 
 _HEADING = re.compile(r"#\s+(?:handoff|session snapshot)\s*(.*)", re.IGNORECASE)
-_PARTS = re.compile(r"\s+[—–-]{1,2}\s+|^[—–-]{1,2}\s+")
+_DASH = re.compile(r"\s+[—–-]{1,2}\s+")
+_NAMES_FOLLOW = re.compile(r"(?:[—–-]{1,2}|:)(?:\s+|$)")
+_ORNAMENT = "`*\"' "
 _FIELD = re.compile(r"(Generated|Mission):\s*(\S.*)")
 _FILLER = re.compile(r"(?:\.{3}|…|<[^<>\n]*>|-\s*\.{3})?")
 _SCANNED = 40
@@ -83,8 +86,9 @@ def sha256(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def read_handoff(text: str, worker: WorkerId) -> Handoff:
-    """What `text`, found as a handoff of `worker`, is. Free text without a heading is the worker's own."""
+def read_handoff(text: str, worker: WorkerId, missions: Collection[MissionId] = ()) -> Handoff:
+    """What `text`, found as a handoff of `worker`, is. Free text without a heading is the worker's own. A heading
+    that names but one of `missions`, the worker's, names no other worker."""
     lines = text.removeprefix("\ufeff").splitlines()
     first = next((line for line in lines if line.strip()), "")
     heading = _HEADING.fullmatch(first.strip())
@@ -92,11 +96,32 @@ def read_handoff(text: str, worker: WorkerId) -> Handoff:
         return Handoff(template=Template.NONE, author=Author.WORKER, refused="empty")
     if heading is None:
         return Handoff(template=Template.NONE, author=_author(Template.NONE, text))
-    return _with_heading(text, lines, heading[1], worker)
+    names = _names(heading[1].strip())
+    if len(names) == 1 and names[0] in missions:
+        names = [worker, names[0]]
+    if heading[1] and not (names and worker_id(names[0])) and not _NAMES_FOLLOW.fullmatch(heading[1]):
+        return _with_title(text, lines)
+    return _with_names(text, lines, names, worker)
 
 
-def _with_heading(text: str, lines: list[str], rest: str, worker: WorkerId) -> Handoff:
-    names = [part for part in _PARTS.split(rest.strip()) if part]
+def _names(rest: str) -> list[str]:
+    """The worker and the mission that a heading names behind its first dash, or a colon, without ornament."""
+    follow = _NAMES_FOLLOW.match(rest)
+    parts = _DASH.split(rest[follow.end() :]) if follow else []
+    return [name for part in parts if (name := part.strip(_ORNAMENT))]
+
+
+def _with_title(text: str, lines: list[str]) -> Handoff:
+    """`# Handoff notes`: free text under a title of the worker's own choice."""
+    return Handoff(
+        template=Template.NONE,
+        author=_author(Template.NONE, text),
+        mission=mission_id(_fields(lines).get("Mission")),
+        refused="the form is not filled in" if _is_form(bodies(text)) else None,
+    )
+
+
+def _with_names(text: str, lines: list[str], names: list[str], worker: WorkerId) -> Handoff:
     fields = _fields(lines)
     sections = bodies(text)
     template = Template.FULL if len(names) > 1 or "Mission" not in fields else Template.GENERATED
@@ -117,15 +142,19 @@ def _refusal(
     found: Handoff, names: list[str], mission: str | None, sections: dict[str, str], worker: WorkerId
 ) -> str | None:
     """Why the file is not used: nothing of it is mirrored, and it keeps no place of a handoff."""
-    if names and names[0] != worker:
+    if names and names[0].casefold() != worker.casefold():
         return f"it is a handoff of {names[0][:80]}"
-    if sections and all(_FILLER.fullmatch(body.strip()) for body in sections.values()):
+    if _is_form(sections):
         return "the form is not filled in"
     if mission is not None and found.mission is None:
         return f"{mission[:80]!r} is no mission id"
     if found.next_action is None:
         return "it is cut off: it has no next action"
     return None
+
+
+def _is_form(sections: dict[str, str]) -> bool:
+    return bool(sections) and all(_FILLER.fullmatch(body.strip()) for body in sections.values())
 
 
 def _author(template: Template, text: str) -> Author:

@@ -16,7 +16,8 @@ from swarmmemd.state import MissionState
 def look_at_handoffs(draft: Draft) -> None:
     """Each file is kept as a version; a usable one that the daemon did not render is an event."""
     for file in draft.seen.handoffs:
-        found = read_handoff(file.data.decode("utf-8", "replace"), draft.state.worker)
+        text = file.data.decode("utf-8", "replace")
+        found = read_handoff(text, draft.state.worker, draft.state.missions.keys())
         if not _has_the_name_of_one(draft, file, found):
             continue
         current = draft.state.current
