@@ -286,10 +286,14 @@ class Turns:
         return tuple(sorted(new.values(), key=lambda file: file.written))
 
     def _is_news(self, one: Tracked, file: HandoffFile) -> bool:
-        """One that was refused is refused again, so that `status` can say why; one that was known from the shared
-        folder only counts for more where the worker writes it at home."""
+        """One that was refused is refused again, so that `status` can say why; one that was base line counts once its
+        mission is the worker's; one that was known from the shared folder only counts for more where the worker
+        writes it at home."""
         known = self._versions.known(one.id, file.data)
         if known is None or known.author is Author.NOBODY:
+            return True
+        mission = one.state.missions.get(known.mission) if one.state and known.mission else None
+        if mission is not None and mission.handoff is None:
             return True
         mirrored = known.mission is not None and file.path == mirror(known.mission)
         return known.sha256 == file.sha256 and file.local and not is_local(known.path) and not mirrored

@@ -29,6 +29,8 @@ def look_at_handoffs(draft: Draft) -> None:
         )
         if found.refused is not None:
             draft.refused[file.path] = found.refused
+        elif not draft.met and mission not in draft.state.missions:
+            continue  # base line, as past missions are: it counts when the mission becomes the worker's
         elif author is Author.DAEMON:
             _keep(draft, mission, file.sha256, rank(Author.DAEMON, file.local))
         elif not _written(draft, file, found, mission, at):

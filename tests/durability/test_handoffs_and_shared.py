@@ -377,3 +377,27 @@ def test_one_text_at_home_and_in_the_shared_folder_is_the_one_at_home(home: Home
     _turns(home)
     assert written(home) == [f"memory/handoffs/{MISSION}.md", f"handoffs/swarm/{WORKER}-latest.md"]
     assert places.local.read_bytes() == own("Go on")
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_old_handoffs_are_base_line_until_their_mission_is_the_workers(home: Home, lost: bool) -> None:
+    places, old = Places(home), [MissionId("mission-old-1"), MissionId("mission-old-2")]
+    for number, mission in enumerate(old):
+        put(places.folder / f"{mission}.md", own(f"Old {number}", mission), _AGO + 5 + number)
+    put(home.memory() / "session-snapshots" / "latest.md", own("Old too", "mission-old-3"), _AGO + 9)
+    put(places.latest, own("Go on"), _AGO)
+    home.put(dispatched())
+    _turns(home)
+    if lost:
+        home.delete_journal()
+        _turns(home)
+    assert [path.name for path in (home.memory() / "missions").iterdir()] == [MISSION]
+    assert places.shared.read_bytes() == own("Go on")
+    assert written(home) == ["memory/handoffs/latest.md"]
+    assert len(history(home)) == 4
+    home.put({**dispatched("again"), "currentMissionId": old[0]})
+    _turns(home)
+    assert home.events(old[0]).with_name("handoff.md").read_bytes() == own("Old 0", old[0])
+    assert {path.name for path in (home.memory() / "missions").iterdir()} == {MISSION, old[0]}
+    assert places.shared.read_bytes() == own("Old 0", old[0])
+    assert len(written(home)) == 2
