@@ -93,6 +93,7 @@ class Tree:
             self._versions.redactor = _redactor(config)
             self.memory.handoffs.redact(config.redact.local)
             self.turns.redact(config.redact.local)
+            self.shared.redact_anew()
         self.config = config
         self.memory.settle_within(config.coexist.settle_ms / 1000)
 
@@ -112,8 +113,14 @@ class Tree:
         ]
         return (*unread, *(f"{one.id}/{o.path}: {o.reason}" for one in workers for o in one.obstacles))
 
+    def look_at_archives(self) -> None:
+        """Looks whether somebody has changed a part of what was archived; the next turn archives it again."""
+        for worker, mission in self.turns.completed():
+            self.shared.changed(worker, mission)
+
     def everything(self) -> Report:
         """One turn for every worker."""
+        self.look_at_archives()
         return self.turns.run(tuple(self.turns.workers))
 
     def _listed(self) -> Profiles | Unreadable:

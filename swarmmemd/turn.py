@@ -168,6 +168,11 @@ class Turns:
         """Stops to watch a worker. Its memory stays."""
         self.workers.pop(worker, None)
 
+    def completed(self) -> list[tuple[WorkerId, MissionId]]:
+        """Every completed mission of every worker that is watched."""
+        states = [one.state for one in self.workers.values() if one.state is not None]
+        return [(state.worker, m.mission) for state in states for m in state.missions.values() if m.completed]
+
     def run(self, workers: Iterable[WorkerId]) -> Report:
         """One turn for these workers. What cannot be done now is in the report, with when to come back."""
         tracked = self._known(workers)

@@ -12,7 +12,16 @@ from pathlib import Path
 import msgspec
 
 from swarmmemd import layout
-from swarmmemd.durable import Directory, Refused, Version, hold, make_root, read_file, sweep_temporaries
+from swarmmemd.durable import (
+    Directory,
+    Refused,
+    Version,
+    hold,
+    make_root,
+    read_file,
+    sweep_temporaries,
+    version_at,
+)
 from swarmmemd.errors import StorageError
 from swarmmemd.handoff import OWN, Author, sha256
 from swarmmemd.journal import Journal, KeptHandoff, Placing
@@ -48,6 +57,10 @@ class SharedMemory:
         self._versions = versions
         self._claim = claim
         self._swept: set[tuple[str, ...]] = set()
+        self._archived: dict[tuple[WorkerId, MissionId], _Parts] = {}
+        self._again: set[tuple[WorkerId, MissionId]] = set()
+        self._believed = True
+        """Copies as new as their parts count as true, those that another run has made too."""
         self.counts: dict[str, int] = {}
         self.overwritten: dict[WorkerId, str] = {}
 
@@ -57,7 +70,8 @@ class SharedMemory:
         shown = state.missions.get(state.handed_off) if state.handed_off else None
         if shown is not None and shown.handoff is not None:
             steps.append(partial(self._mirror, state.worker, shown))
-        if missions := self._journal.not_archived(state.worker):
+        again = [mission for worker, mission in self._again if worker == state.worker]
+        if missions := dict.fromkeys([*self._journal.not_archived(state.worker), *again]):
             # What is archived is what is there: not before the mission's own files are true.
             waiting = {record.event.mission for record in self._journal.waiting(state.worker)}
             steps += [partial(self._archive, state.worker, m) for m in missions if m not in waiting]
@@ -81,7 +95,38 @@ class SharedMemory:
 
     def _archive(self, worker: WorkerId, mission: MissionId, root: Directory) -> None:
         self.archive(root, mission)
+        self._again.discard((worker, mission))
         self._journal.settle(archived=[(worker, mission)])
+
+    def changed(self, worker: WorkerId, mission: MissionId) -> bool:
+        """Whether somebody has changed a part of a completed mission since it was archived: then the next `apply`
+        archives it again. For the sweep: stats only."""
+        key, parts = (worker, mission), self._parts(worker, mission)
+        if parts is None:
+            return False
+        if key not in self._archived and self._believed and not self._is_newer(worker, mission, parts):
+            self._archived[key] = parts
+        if self._archived.get(key) == parts:
+            return False
+        self._again.add(key)
+        return True
+
+    def redact_anew(self) -> None:
+        """What was archived was redacted otherwise: all of it counts as changed."""
+        self._archived.clear()
+        self._believed = False
+
+    def _parts(self, worker: WorkerId, mission: MissionId) -> "_Parts | None":
+        return _versions(layout.profile(self._profiles, worker), layout.summary(mission))
+
+    def _is_newer(self, worker: WorkerId, mission: MissionId, parts: "_Parts") -> bool:
+        copies = _versions(self._root, layout.archived(mission, worker, layout.SUMMARY)) or (None,) * len(
+            PARTS
+        )
+        return any(
+            part is not None and (copy is None or part.mtime_ns > copy.mtime_ns)
+            for part, copy in zip(parts, copies, strict=True)
+        )
 
     def archive_by_hand(self, mission: MissionId) -> int | None:
         """Archives a mission now. None if no worker has completed it. Raises `StorageError`."""
@@ -198,6 +243,8 @@ class SharedMemory:
 
     def _worker(self, root: Directory, worker: WorkerId, mission: MissionId) -> int:
         place, changed = layout.summary(mission), 0
+        if (parts := self._parts(worker, mission)) is not None:
+            self._archived[worker, mission] = parts
         try:
             with (
                 Directory.root(layout.profile(self._profiles, worker)) as profile,
@@ -269,6 +316,26 @@ def _author(there: KeptHandoff | None) -> str:
     if there is None or there.author is Author.NOBODY:
         return "another program"
     return there.author.value
+
+
+_Parts = tuple[Version | None, ...]
+"""The versions of the parts of a mission, in the order of `PARTS`."""
+
+
+def _versions(root: Path, place: Place) -> _Parts | None:
+    """The versions of the parts in the folder of `place`; None where there is no such folder."""
+    try:
+        with Directory.root(root) as top, top.descend(place.folders) as folder:
+            return tuple(_version(folder, name) for name in PARTS)
+    except OSError:
+        return None
+
+
+def _version(folder: Directory, name: str) -> Version | None:
+    try:
+        return version_at(folder, name)
+    except Refused:
+        return None
 
 
 def _parts(folder: Directory, worker: str) -> dict[str, bytes] | None:

@@ -212,6 +212,7 @@ class Daemon:
         running = self._running
         before = running.figures.events
         self._sweeps.everything("asked for")
+        running.tree.look_at_archives()
         for worker in running.turns.workers:
             running.schedule.at(worker, running.now())
         while not self._stop.now:

@@ -16,6 +16,7 @@ import pytest
 from msgspec import structs
 
 from swarmmemd.durable import TEMPORARY
+from swarmmemd.handoff import sha256
 from swarmmemd.journal import Follower, KeptHandoff
 from swarmmemd.layout import JOURNAL
 from swarmmemd.model import MissionId
@@ -401,3 +402,54 @@ def test_old_handoffs_are_base_line_until_their_mission_is_the_workers(home: Hom
     assert {path.name for path in (home.memory() / "missions").iterdir()} == {MISSION, old[0]}
     assert places.shared.read_bytes() == own("Old 0", old[0])
     assert len(written(home)) == 2
+
+
+@pytest.mark.parametrize("started_again", [False, True])
+def test_a_changed_part_is_archived_again(home: Home, started_again: bool) -> None:
+    home.put(dispatched())
+    home.turn()
+    home.put(answered("done", "DONE", "All is laid"))
+    _turns(home)
+    archive = home.shared / "swarm" / "missions" / MISSION
+    before = {path: path.stat() for path in archive.rglob("*") if path.is_file()}
+    with home.tree() as tree:
+        look(home, tree)
+        assert {path: path.stat() for path in before} == before
+        if not started_again:
+            _edit(home)
+            look(home, tree)
+    if started_again:
+        _edit(home)
+        _turns(home)
+    copies = archive / WORKER
+    assert "- Bigger stones" in (copies / "SUMMARY.md").read_text()
+    assert (copies / "events.jsonl").read_bytes() == home.events().read_bytes()
+    found = json.loads((archive / "manifest.json").read_bytes())
+    for one in found["files"]:
+        assert one["sha256"] == sha256((archive / one["path"]).read_bytes())
+    after = (archive / "manifest.json").stat()
+    _turns(home)
+    assert (archive / "manifest.json").stat() == after
+
+
+def _edit(home: Home) -> None:
+    """A person writes a decision, another program a line."""
+    summary = home.summary()
+    summary.write_text(summary.read_text().replace("## Decisions\n", "## Decisions\n\n- Bigger stones\n"))
+    with home.events().open("ab") as file:
+        file.write(b'{"at":"2026-05-05T09:00:00.000Z","type":"note","summary":"A line of another program"}\n')
+
+
+def test_what_was_archived_is_redacted_anew(home: Home) -> None:
+    home.put(dispatched())
+    home.turn()
+    home.put(answered("done", "DONE", "Fort Lindwurm is laid"))
+    _turns(home)
+    copy = home.shared / "swarm" / "missions" / MISSION / WORKER / "SUMMARY.md"
+    assert "Fort Lindwurm" in copy.read_text()
+    with home.tree() as tree:
+        look(home, tree)
+        redact = structs.replace(home.config.redact, patterns=("Fort Lind[a-z]+",))
+        tree.reconfigure(structs.replace(home.config, redact=redact))
+        look(home, tree)
+    assert "Fort Lindwurm" not in copy.read_text()

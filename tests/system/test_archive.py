@@ -185,3 +185,13 @@ def test_identity_files_come_with_the_roster_and_come_back(home: Home) -> None:
         home.write("builder-1", dispatched(_MISSION))
         until(files[2].exists, "the one that was deleted, after a dispatch")
     assert not list(home.shared.rglob("*.md"))
+
+
+def test_an_edited_summary_comes_into_the_archive(home: Home) -> None:
+    with running(home, "--sweep-directories-s", "1"):
+        _completed(home)
+        summary = home.mission("builder-1", _MISSION) / "SUMMARY.md"
+        text = summary.read_text().replace("## Decisions\n", "## Decisions\n\n- Bigger stones\n")
+        put_file(summary, text.encode())
+        copy = _archive(home) / "builder-1" / "SUMMARY.md"
+        until(lambda: "- Bigger stones" in copy.read_text(), "the decision in the archive")
