@@ -120,9 +120,9 @@ class SharedMemory:
         return _versions(layout.profile(self._profiles, worker), layout.summary(mission))
 
     def _is_newer(self, worker: WorkerId, mission: MissionId, parts: "_Parts") -> bool:
-        copies = _versions(self._root, layout.archived(mission, worker, layout.SUMMARY)) or (None,) * len(
-            PARTS
-        )
+        copies = _versions(self._root, layout.archived(mission, worker, layout.SUMMARY))
+        if copies is None:
+            return False  # somebody has deleted the archive: it is made again by hand
         return any(
             part is not None and (copy is None or part.mtime_ns > copy.mtime_ns)
             for part, copy in zip(parts, copies, strict=True)
