@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from swarmmemd.handoff import Author, rank
+from swarmmemd.handoff import Author, is_local, rank
 from swarmmemd.identity import digest
 from swarmmemd.model import (
     BLOCKING,
@@ -219,9 +219,9 @@ def _complete(mission: MissionState, event: Event, number: int) -> MissionState:
 def _handoff(mission: MissionState, event: Event, number: int) -> MissionState:
     by, path, sha256 = (event.detail.get(key) for key in ("by", "path", "sha256"))
     mission = replace(mission, handoff_asked=False)
-    if by not in set(Author) or not isinstance(sha256, str):
+    if by not in set(Author) - {Author.NOBODY} or not isinstance(sha256, str):
         return mission
-    return kept(mission, sha256, rank(Author(by), local=str(path).startswith("memory/")))
+    return kept(mission, sha256, rank(Author(by), local=is_local(str(path))))
 
 
 def kept(mission: MissionState, sha256: str, rank: int) -> MissionState:

@@ -119,10 +119,11 @@ Roster = Mapping[WorkerId, RosterWorker]
 
 class HandoffFile(msgspec.Struct, frozen=True, kw_only=True):
     """A handoff file that changed and stands still. `path` is below the profile, or below the shared root where
-    it is not `local`; `written` is its mtime in ms."""
+    it is not `local`; `named` the mission whose name the file has, None for the latest; `written` its mtime in ms."""
 
     path: str
     local: bool
+    named: MissionId | None = None
     data: bytes
     sha256: str
     written: int

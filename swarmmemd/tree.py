@@ -20,6 +20,7 @@ from swarmmemd.instance import Holder, Instance
 from swarmmemd.journal import Journal
 from swarmmemd.memory.audit import AuditLog
 from swarmmemd.memory.shared import SharedMemory
+from swarmmemd.memory.versions import Versions
 from swarmmemd.memory.worker import Memory
 from swarmmemd.model import MissionId, Unreadable, WorkerId, iso
 from swarmmemd.redact import Redactor
@@ -52,20 +53,18 @@ class Tree:
         self.config = config
         self.state = state
         self.journal = journal
-        redactor = Redactor(config.redact.patterns, config.redact.allow)
-        local = redactor if config.redact.local else None
-        self.memory = Memory(
-            config.profiles_root, journal, config.coexist.settle_ms / 1000, clock.wall, local
-        )
+        self._versions = Versions(journal, _redactor(config))
+        settle, redact = config.coexist.settle_ms / 1000, config.redact.local
+        self.memory = Memory(config.profiles_root, journal, settle, clock.wall, self._versions, redact)
         self.shared = SharedMemory(
             config.shared_root,
             config.profiles_root,
             journal,
-            redactor,
+            self._versions,
             self.memory.auditor,
             claim=lambda: instance.take_root(config.shared_root),
         )
-        self.turns = Turns(config, journal, self.memory, self.shared, clock)
+        self.turns = Turns(config, journal, self.memory, self.shared, self._versions, clock)
         self.audit = AuditLog(state, journal)
         self._clock = clock
         self._instance = instance
@@ -94,6 +93,11 @@ class Tree:
 
     def reconfigure(self, config: Config) -> None:
         """Takes over a configuration with the same roots."""
+        if config.redact != self.config.redact:
+            self._versions.redactor = _redactor(config)
+            self.memory.handoffs.redact(config.redact.local)
+            self.turns.redact(config.redact.local)
+            self.shared.redact_anew()
         self.config = config
         self.memory.settle_within(config.coexist.settle_ms / 1000)
 
@@ -142,8 +146,14 @@ class Tree:
             unread.append(self.audit.trouble)
         return (*unread, *(f"{one.id}/{o.path}: {o.reason}" for one in workers for o in one.obstacles))
 
+    def look_at_archives(self) -> None:
+        """Looks whether somebody has changed a part of what was archived; the next turn archives it again."""
+        for worker, mission in self.turns.completed():
+            self.shared.changed(worker, mission)
+
     def everything(self) -> Report:
         """One turn for every worker."""
+        self.look_at_archives()
         return self.turns.run(tuple(self.turns.workers))
 
     def _listed(self) -> Profiles | Unreadable:
@@ -151,6 +161,10 @@ class Tree:
         self.turns.roster.look(self._clock.monotonic(), self._clock.wall())
         roster = self.turns.roster.value or {}
         return list_profiles(self.config.profiles_root, roster.keys(), workers.include, workers.exclude)
+
+
+def _redactor(config: Config) -> Redactor:
+    return Redactor(config.redact.patterns, config.redact.allow)
 
 
 @contextmanager

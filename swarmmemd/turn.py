@@ -14,12 +14,13 @@ from swarmmemd import layout
 from swarmmemd.config import Config
 from swarmmemd.derive import HOLD, HeardOf, Safe, Version, derive, floor
 from swarmmemd.errors import StorageError
-from swarmmemd.handoff import sha256
+from swarmmemd.handoff import Author, is_local, mirror, sha256
 from swarmmemd.journal import Change, Journal, KeptHandoff, Recorded, Rendered
 from swarmmemd.memory.obstacles import Obstacle, obstacle
 from swarmmemd.memory.readback import read_back
 from swarmmemd.memory.shared import SharedMemory
 from swarmmemd.memory.summaries import rendered_by
+from swarmmemd.memory.versions import Versions
 from swarmmemd.memory.worker import Memory
 from swarmmemd.model import Absent, Event, MissionId, WorkerId
 from swarmmemd.observation import (
@@ -28,7 +29,6 @@ from swarmmemd.observation import (
     Ledger,
     Observation,
     Roster,
-    RosterWorker,
     Runtime,
     TranscriptText,
 )
@@ -105,7 +105,6 @@ class Tracked:
         self.heard: HeardOf | None = None
         self.bad_ids: tuple[str, ...] = ()
         self.unshown: set[MissionId] = set()
-        self.introduced: RosterWorker | None = None
         self.refused: dict[str, str] = {}
         self.memory = Backoff()
         self.shared = Backoff()
@@ -144,12 +143,19 @@ class Turns:
     """Runs turns over the workers that it was given."""
 
     def __init__(
-        self, config: Config, journal: Journal, memory: Memory, shared: SharedMemory, clock: Clock
+        self,
+        config: Config,
+        journal: Journal,
+        memory: Memory,
+        shared: SharedMemory,
+        versions: Versions,
+        clock: Clock,
     ) -> None:
         self._profiles_root, self._shared_root = config.profiles_root, config.shared_root
         self._transcripts = config.transcripts
         self._shared = shared
-        self.safe: Safe = shared.redacted if config.redact.local else str
+        self._versions = versions
+        self.redact(config.redact.local)
         self._journal = journal
         self._memory = memory
         self._clock = clock
@@ -160,6 +166,10 @@ class Turns:
         self.roster: FileSource[Roster] = FileSource(
             "roster", layout.roster(config.workspace_root), parse_roster
         )
+
+    def redact(self, local: bool) -> None:
+        """Says whether what is recorded from now on is redacted, and so the worker's own memory."""
+        self.safe: Safe = self._versions.redacted if local else str
 
     def track(self, worker: WorkerId) -> Tracked:
         """Begins to watch a worker; twice is once."""
@@ -177,6 +187,11 @@ class Turns:
     def retire(self, worker: WorkerId) -> None:
         """Stops to watch a worker. Its memory stays."""
         self.workers.pop(worker, None)
+
+    def completed(self) -> list[tuple[WorkerId, MissionId]]:
+        """Every completed mission of every worker that is watched."""
+        states = [one.state for one in self.workers.values() if one.state is not None]
+        return [(state.worker, m.mission) for state in states for m in state.missions.values() if m.completed]
 
     def run(self, workers: Iterable[WorkerId]) -> Report:
         """One turn for these workers. What cannot be done now is in the report, with when to come back."""
@@ -294,18 +309,34 @@ class Turns:
 
     def _new_handoffs(self, one: Tracked) -> tuple[HandoffFile, ...]:
         """The files whose text is no version that is known, nor the redacted form of one."""
-        new: dict[str, HandoffFile] = {}
+        new: dict[tuple[str, MissionId | None], HandoffFile] = {}
         safe: set[str] = set()
-        for file in one.handoffs.look(self._clock.monotonic(), self._clock.wall()):
-            if file.sha256 not in safe and not self._journal.knows_handoff(one.id, file.sha256):
-                new.setdefault(file.sha256, file)
-                safe.add(sha256(self._shared.safe(file.data)))
+        found = one.handoffs.look(self._clock.monotonic(), self._clock.wall())
+        # Of one text in two places the one counts that the worker wrote at home.
+        for file in sorted(found, key=lambda file: (not file.local, file.named is not None)):
+            at_home = not file.local and any(sha == file.sha256 for sha, _ in new)
+            if not at_home and file.sha256 not in safe and self._is_news(one, file):
+                new.setdefault((file.sha256, file.named), file)
+                safe.update({sha256(self._versions.safe(file.data))} - {file.sha256})
         gone = [
             path for path in one.refused if path in one.handoffs.fresh or path not in one.handoffs.present
         ]
         for path in gone:
             del one.refused[path]
-        return tuple(new.values())
+        return tuple(sorted(new.values(), key=lambda file: file.written))
+
+    def _is_news(self, one: Tracked, file: HandoffFile) -> bool:
+        """One that was refused is refused again, so that `status` can say why; one that was base line counts once its
+        mission is the worker's; one that was known from the shared folder only counts for more where the worker
+        writes it at home."""
+        known = self._versions.known(one.id, file.data)
+        if known is None or known.author is Author.NOBODY:
+            return True
+        mission = one.state.missions.get(known.mission) if one.state and known.mission else None
+        if mission is not None and mission.handoff is None:
+            return True
+        mirrored = known.mission is not None and file.path == mirror(known.mission)
+        return known.sha256 == file.sha256 and file.local and not is_local(known.path) and not mirrored
 
     def _ledger_is_news(self, one: Tracked) -> bool:
         """A ledger alone tells of a worker only once the worker was met, or is named by the roster."""
@@ -317,9 +348,11 @@ class Turns:
 
     def _derived(self, seen: Observation, one: Tracked, report: Report) -> Change:
         before = self._state(one)
-        heard = partial(self._journal.heard, one.id)
+        heard, one.heard = one.heard or self._heard_of(one), None
         found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows, self.safe, heard)
         one.ledger = seen.ledger
+        if before is not None and found.state.missions.keys() > before.missions.keys():
+            one.handoffs.look_again(self._clock.monotonic())  # what was nobody's can be this mission's
         one.refused.update(found.refused)
         waits = found.state.chat.held if found.state.chat else None
         if waits is not None:
@@ -338,7 +371,7 @@ class Turns:
         return KeptHandoff(
             mission=version.mission,
             sha256=version.sha256,
-            redacted=sha256(self._shared.safe(version.text)),
+            redacted=sha256(self._versions.safe(version.text)),
             author=version.author,
             path=version.path,
             at=version.at,
@@ -407,8 +440,6 @@ class Turns:
         return report
 
     def _apply(self, one: Tracked, report: Report) -> None:
-        if one.state is None:
-            return
         now = self._clock.monotonic()
         found: list[Obstacle] = []
         try:
@@ -419,7 +450,7 @@ class Turns:
             # The profile is gone. It is never made again; what was to be written there waits, out of the way.
             self._journal.settle(unplaced=[record.seq for record in self._journal.waiting(one.id)])
             return
-        if now >= one.shared.after and not one.memory.obstacles:
+        if one.state is not None and now >= one.shared.after:
             try:
                 one.shared.note(self._shared.apply(one.state), now)
                 found += one.shared.obstacles
@@ -428,17 +459,18 @@ class Turns:
         if found:
             report.obstacles[one.id] = found
 
-    def _apply_own(self, one: Tracked, state: WorkerState, now: float) -> list[Obstacle]:
-        obstacles = self._memory.apply(state, now)
+    def _apply_own(self, one: Tracked, state: WorkerState | None, now: float) -> list[Obstacle]:
+        """One that was never met gets its identity files only."""
+        obstacles: list[Obstacle] = []
+        if state is not None:
+            obstacles += self._memory.apply(state, now)
+            for mission in one.unshown:
+                obstacles += self._memory.reshow(state, mission, now)
+            if not obstacles:
+                one.unshown.clear()
         entry = self.roster.value.get(one.id) if self.roster.value is not None else None
-        if entry is not None and entry != one.introduced:
-            found = self._memory.introduce(entry)
-            obstacles += found
-            one.introduced = None if found else entry
-        for mission in one.unshown:
-            obstacles += self._memory.reshow(state, mission, now)
-        if not obstacles:
-            one.unshown.clear()
+        if entry is not None:
+            obstacles += self._memory.introduce(entry)
         return obstacles
 
 

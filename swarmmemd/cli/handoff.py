@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from swarmmemd.cli.options import common_options, load_config
-from swarmmemd.errors import Exit, UsageError
+from swarmmemd.cli.options import as_mission, as_worker, common_options, load_config
+from swarmmemd.errors import Exit
 
 if TYPE_CHECKING:
     from swarmmemd.journal import KeptHandoff
@@ -39,7 +39,8 @@ def show_command(ctx: click.Context, worker: str, mission: str | None, version: 
     kept = _history(ctx, worker, mission)
     if version is not None:
         kept = [one for one in kept if one.sha256.startswith(version.lower())]
-    elif kept:
+    else:
+        kept = [one for one in kept if _counts(one)]
         kept = [one for one in kept if one.mission == kept[-1].mission]
         kept.sort(key=_counts)
     if not kept:
@@ -85,21 +86,18 @@ def history_command(ctx: click.Context, worker: str, mission: str | None, as_jso
 
 
 def _counts(one: "KeptHandoff") -> int:
-    from swarmmemd.handoff import rank
+    from swarmmemd.handoff import is_local, rank
 
-    return rank(one.author, local=one.path.startswith("memory/"))
+    return rank(one.author, local=is_local(one.path))
 
 
 def _history(ctx: click.Context, worker: str, mission: str | None) -> "list[KeptHandoff]":
     from swarmmemd.journal import Follower
     from swarmmemd.layout import JOURNAL
-    from swarmmemd.model import worker_id
 
-    id = worker_id(worker)
-    if id is None:
-        raise UsageError(f"{worker!r} is no worker id", "Letters, digits, - and _, at most 64.")
+    id, of = as_worker(worker), as_mission(mission) if mission is not None else None
     follower = Follower(load_config(ctx).config.state_dir / JOURNAL)
     try:
-        return [one for one in follower.handoffs(id) if mission is None or one.mission == mission]
+        return [one for one in follower.handoffs(id) if of is None or one.mission == of]
     finally:
         follower.close()

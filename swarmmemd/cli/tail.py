@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.options import as_mission, as_worker, common_options, load_config
 from swarmmemd.errors import Exit
 
 if TYPE_CHECKING:
@@ -72,7 +72,10 @@ def tail_command(
         raise click.BadParameter(
             f"{since!r} is no ISO time such as 2026-04-28T12:00:00Z", param_hint="--since"
         )
-    where = Filter(worker=worker, mission=mission, type=type_, since=at)
+    of = as_worker(worker) if worker is not None else None
+    where = Filter(
+        worker=of, mission=as_mission(mission) if mission is not None else None, type=type_, since=at
+    )
     journal = load_config(ctx).config.state_dir / JOURNAL
     follower = _opened(journal, follow)
     show = _as_json if as_json else _as_row

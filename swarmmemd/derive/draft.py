@@ -39,6 +39,8 @@ class Draft:
         self, state: WorkerState, seen: Observation, known: Known, safe: Safe, heard: HeardOf
     ) -> None:
         self.state = state
+        self.met = state.look.met
+        """Whether the worker was met before this look, and the journal remembers it."""
         self.seen = seen
         self.events: list[Event] = []
         self.versions: list[Version] = []

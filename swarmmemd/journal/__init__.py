@@ -6,7 +6,17 @@ docs/architecture.md, "Journal".
 """
 
 from swarmmemd.journal.follower import Filter, Follower
-from swarmmemd.journal.values import Change, FileMark, KeptHandoff, Recorded, Rendered
+from swarmmemd.journal.values import Change, FileMark, KeptHandoff, Placing, Recorded, Rendered
 from swarmmemd.journal.writer import Journal
 
-__all__ = ["Change", "FileMark", "Filter", "Follower", "Journal", "KeptHandoff", "Recorded", "Rendered"]
+__all__ = [
+    "Change",
+    "FileMark",
+    "Filter",
+    "Follower",
+    "Journal",
+    "KeptHandoff",
+    "Placing",
+    "Recorded",
+    "Rendered",
+]

@@ -31,6 +31,9 @@ CREATE TABLE handoff (
     redacted TEXT NOT NULL, author TEXT NOT NULL, path TEXT NOT NULL, at INTEGER NOT NULL, text BLOB NOT NULL,
     placed INTEGER NOT NULL DEFAULT 0, UNIQUE (worker, sha256));
 CREATE INDEX handoff_redacted ON handoff (worker, redacted);
+CREATE TABLE placing (
+    worker TEXT PRIMARY KEY, sha256 TEXT NOT NULL, device INTEGER, inode INTEGER, size INTEGER, mtime_ns INTEGER
+    ) WITHOUT ROWID;
 CREATE INDEX event_dispatch ON event (worker, seq) WHERE type = 'dispatch';
 CREATE TABLE heard (
     worker TEXT NOT NULL, key TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, row INTEGER NOT NULL,

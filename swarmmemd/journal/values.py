@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from swarmmemd.durable import Mark
+from swarmmemd.durable import Mark, Version
 from swarmmemd.errors import JournalError
 from swarmmemd.handoff import Author
 from swarmmemd.model import Event, MissionId, WorkerId
@@ -41,6 +41,14 @@ class KeptHandoff(msgspec.Struct, frozen=True, kw_only=True):
     at: int
     text: bytes
     placed: int = 0
+
+
+class Placing(msgspec.Struct, frozen=True):
+    """An attempt to put a handoff into the shared folder, already counted: which one, and what stood there before.
+    As long as the same stands there, it did not succeed."""
+
+    sha256: str
+    before: Version | None
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,19 +14,21 @@ TEXTS = {"IDENTITY.md": identity.identity, "SOUL.md": identity.soul, "MEMORY.md"
 """Name of each file to what makes its text from the roster's entry."""
 
 
-def introduce(profile: Directory, worker: RosterWorker, auditor: Auditor) -> None:
-    """Makes what is missing, and fills in what a program left unset in IDENTITY.md. Raises OSError."""
-    for name, text in TEXTS.items():
-        place = layout.identity_file(name)
-        with profile.descend(place.folders, create=True) as folder:
-            held = hold(folder, name, _LIMIT)
-            if held is not None:
-                held.close()
-            before = held.data.decode("utf-8", "surrogateescape") if held else None
-            after = text(worker) if before is None else _filled_in(name, before, worker)
-            if after != before:
-                data = after.encode("utf-8", "surrogateescape")
-                _replace(folder, name, data, held.version if held else None, auditor)
+NAMES = tuple(TEXTS)
+
+
+def introduce(profile: Directory, worker: RosterWorker, auditor: Auditor, name: str) -> None:
+    """Makes the file if it is missing, and fills in what a program left unset in IDENTITY.md. Raises OSError."""
+    place = layout.identity_file(name)
+    with profile.descend(place.folders, create=True) as folder:
+        held = hold(folder, name, _LIMIT)
+        if held is not None:
+            held.close()
+        before = held.data.decode("utf-8", "surrogateescape") if held else None
+        after = TEXTS[name](worker) if before is None else _filled_in(name, before, worker)
+        if after != before:
+            data = after.encode("utf-8", "surrogateescape")
+            _replace(folder, name, data, held.version if held else None, auditor)
 
 
 def _filled_in(name: str, text: str, worker: RosterWorker) -> str:

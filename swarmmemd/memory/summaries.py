@@ -86,7 +86,6 @@ class Summaries:
             for _ in range(_MERGES):
                 if self._merged(folder, place, worker, mission, unmerged, now, events):
                     del self._unmerged[key]
-                    self._journal.settle(shown=[key])
                     return
         raise Obstructed(Obstacle(place.shown, "others keep writing it", 0.05, expected=True))
 

@@ -193,7 +193,7 @@ class Daemon:
         running = self._running
         try:
             for name, request in inbox.waiting(running.tree.state):
-                answer = self._carried_out(request)
+                answer = self._answered(request)
                 if answer is None:
                     inbox.reject(running.tree.state, name, "not a request that this version knows")
                     running.log.warning("a request was rejected", request=name)
@@ -203,6 +203,14 @@ class Daemon:
             running.troubles.update("inbox", error.strerror or str(error), running.now())
         else:
             running.troubles.update("inbox", None, running.now())
+
+    def _answered(self, request: inbox.Request | None) -> inbox.Answer | None:
+        """What cannot be done is the answer: no request ends the daemon."""
+        try:
+            return self._carried_out(request)
+        except StorageError as error:
+            self._running.log.warning("a request failed", reason=str(error))
+            return inbox.Answer(0, 0, (str(error),))
 
     def _carried_out(self, request: inbox.Request | None) -> inbox.Answer | None:
         if request is None:
@@ -249,6 +257,7 @@ class Daemon:
         running = self._running
         before = running.figures.events
         self._sweeps.everything("asked for")
+        running.tree.look_at_archives()
         for worker in running.turns.workers:
             running.schedule.at(worker, running.now())
         while not self._stop.now:

@@ -151,3 +151,47 @@ def test_identity_files_are_made_from_the_roster_and_never_overwritten(home: Hom
     written = [p for root in (home.profiles, home.shared) for p in root.rglob("*") if p.is_file()]
     copies = [p for p in written if p.read_bytes() == b"private to this profile"]
     assert len(copies) == 2, "a profile's own memory is copied nowhere"
+
+
+def test_an_archive_that_cannot_be_written_ends_no_daemon(home: Home) -> None:
+    with running(home) as daemon:
+        _completed(home)
+        shutil.rmtree(_archive(home))
+        _archive(home).write_text("no folder")
+        done = home.command("archive", _MISSION)
+        assert (done.returncode, done.stdout) == (74, "")
+        assert str(_archive(home)) in done.stderr
+        _archive(home).unlink()
+        assert home.command("archive", _MISSION).returncode == 0
+        assert daemon.running()
+    assert _manifest(home)["workers"] == sorted(_WORKERS)
+
+
+def test_identity_files_come_with_the_roster_and_come_back(home: Home) -> None:
+    files = [home.profiles / "builder-1" / "memory" / f"{name}.md" for name in ("IDENTITY", "SOUL", "MEMORY")]
+    (home.profiles / "builder-1").mkdir()
+    with running(home):
+        home.looked_at()
+        put_file(home.workspace / "swarm.yaml", b"workers:\n  - id: builder-1\n    name: Bo\n")
+        until(lambda: all(path.exists() for path in files), "the files of a worker that was never met")
+        put_file(
+            home.workspace / "swarm.yaml", b"workers:\n  - id: builder-1\n    name: Bo\n    role: Mason\n"
+        )
+        until(lambda: "- Role: Mason\n" in files[0].read_text(), "what was not assigned before")
+        files[1].unlink()
+        home.looked_at()
+        until(files[1].exists, "the one that was deleted")
+        files[2].unlink()
+        home.write("builder-1", dispatched(_MISSION))
+        until(files[2].exists, "the one that was deleted, after a dispatch")
+    assert not list(home.shared.rglob("*.md"))
+
+
+def test_an_edited_summary_comes_into_the_archive(home: Home) -> None:
+    with running(home, "--sweep-directories-s", "1"):
+        _completed(home)
+        summary = home.mission("builder-1", _MISSION) / "SUMMARY.md"
+        text = summary.read_text().replace("## Decisions\n", "## Decisions\n\n- Bigger stones\n")
+        put_file(summary, text.encode())
+        copy = _archive(home) / "builder-1" / "SUMMARY.md"
+        until(lambda: "- Bigger stones" in copy.read_text(), "the decision in the archive")
