@@ -23,6 +23,11 @@ _NAME = r"""
 _SUFFIX = r"""(?:[_-]?\d{1,2}
   | [_-](?:prod|production|dev|test|staging|live|local|old|new|base|value|text|plain|raw|default|admin|root|db))?"""
 _NAMED = re.compile(rf"(?:{_NAME}){_SUFFIX}(?![A-Za-z0-9])", re.IGNORECASE | re.VERBOSE)
+_CORE = re.compile("pass|pwd|pw|kennwort|key|token|secret|credential|密码|密碼|口令")
+"""One of these is in each name. In a text in lower case they are found much faster than names are."""
+
+_BEFORE, _BEHIND = 20, 40
+"""A name begins and ends no further from its core."""
 _ASSIGNED = re.compile(
     r"""(?P<closed>(?P<quote>\\{0,7}["'`])\]?|\*\*|__|\?)?
     (?: (?:[\s,]|\\n){1,40}(?:\\{0,7}["'])?value(?:\\{0,7}["'])?[ \t]{0,8}[:=][ \t]{0,8}    # name: X, value: …
@@ -63,7 +68,7 @@ def kind_of(name: str) -> str | None:
 def assigned(text: str) -> Iterator[Span]:
     reader = _Reader(text)
     done = 0
-    for name in _NAMED.finditer(text):
+    for name in _names(text):
         # What looks like a name within a secret is a part of it.
         if name.start() < done:
             continue
@@ -72,6 +77,22 @@ def assigned(text: str) -> Iterator[Span]:
         if span:
             yield span
             done = span.end
+
+
+def _names(text: str) -> Iterator[re.Match[str]]:
+    folded = text.lower()
+    if len(folded) != len(text):  # some letters have more than one in lower case
+        yield from _NAMED.finditer(text)
+        return
+    at = 0
+    for core in _CORE.finditer(folded):
+        if core.end() <= at:
+            continue
+        for name in _NAMED.finditer(text, max(at, core.start() - _BEFORE), core.end() + _BEHIND):
+            if name.start() >= core.end():
+                break
+            at = name.end()
+            yield name
 
 
 class _Value(NamedTuple):

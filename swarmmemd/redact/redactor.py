@@ -62,6 +62,10 @@ class Redactor:
             text = _replaced(text, spans)
         return Redacted(text, dict(counts))
 
+    def places(self, text: str) -> list[tuple[int, int]]:
+        """Where the secrets in `text` are that one look finds: (start, end), ascending and apart."""
+        return [(span.start, span.end) for span in self._spans(text)]
+
     def redact_value(self, value: Any) -> tuple[Any, Mapping[str, int]]:
         """Decoded JSON with each of its strings redacted; the key counts as the name of a value."""
         counts: Counter[str] = Counter()

@@ -16,6 +16,7 @@ LAYERS: list[set[str]] = [
     {NAME, "model", "errors", "seam", "observation", "state", "identity", "text", "layout"},
     {
         "checkpoint",
+        "cut",
         "derive",
         "fold",
         "foreign",
@@ -39,7 +40,7 @@ LAYERS: list[set[str]] = [
 
 PURE = {
     *("model", "observation", "state", "identity", "text", "errors"),
-    *("checkpoint", "derive", "fold", "foreign", "handoff", "record", "redact", "remember", "render"),
+    *("checkpoint", "cut", "derive", "fold", "foreign", "handoff", "record", "redact", "remember", "render"),
     *(
         "memory.appends",
         "sources.document",
