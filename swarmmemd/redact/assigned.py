@@ -13,7 +13,7 @@ _LONGEST = 8192
 
 _NAME = r"""
     (?P<password> passw(?:or)?[dt] | passwd | kennwort | passphrase | passcode | 密码 | 密碼 | 口令
-      | (?:(?<![a-z])|(?-i:(?<=[a-z])(?=P))) (?:pass|pwd|pw) )
+      | (?:(?<![a-z])|(?-i:(?<=[a-z])(?=P))|(?-i:(?<=\\[nrtbf]))) (?:pass|pwd|pw) )
   | (?P<apikey> (?:api|app|application|consumer|subscription|function|service|license|x)[_\-.\ ]?key )
   | (?P<token> token )
   | (?P<secret> (?:access|secret|private|encryption|encrypt|signing|signature|master|auth|account|storage|shared
@@ -30,7 +30,7 @@ _BEFORE, _BEHIND = 20, 40
 """A name begins and ends no further from its core."""
 _ASSIGNED = re.compile(
     r"""(?P<closed>(?P<quote>\\{0,7}["'`])\]?|\*\*|__|\?)?
-    (?: (?:[\s,]|\\n){1,40}(?:\\{0,7}["'])?value(?:\\{0,7}["'])?[ \t]{0,8}[:=][ \t]{0,8}    # name: X, value: …
+    (?: (?:[\s,]|\\{1,8}[nrt]){1,40}(?:\\{0,7}["'])?value(?:\\{0,7}["'])?[ \t]{0,8}[:=][ \t]{0,8}    # name: X, value: …
       | [ \t]{0,8}
         (?P<sign> :[ \t]{0,4}[A-Za-z][\w.\[\]|?\x20]{0,40}?=(?!=) | =>|:=|={1,3}|!=|:(?!:)|：|%3[dD]|\\u003[dD] )
         (?P<gap>[ \t]{0,8}) )
@@ -172,6 +172,8 @@ def _is_flag(text: str, at: int) -> bool:
     before = text[max(0, at - 48) : at]
     stem = before.rstrip(_NAME_CHARACTERS)
     lead = before[len(stem) :]
+    if stem.endswith("\\") and lead[:1] in ("n", "r", "t"):  # a break in JSON
+        stem, lead = f"{stem} ", lead[1:]
     return lead.startswith("--") or (lead == "-" and stem.endswith((" ", "`")))
 
 

@@ -11,16 +11,19 @@ from typing import NamedTuple
 
 from swarmmemd.redact.values import secret_bare, secret_in_quotes, stands_for_something
 
-_ESCAPED = (
+ESCAPED = (
     r"(?<=\\[nrtbf0])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})"
     r"|(?<=\x1b\[m)|(?<=\x1b\[\dm)|(?<=\x1b\[\d\dm)|(?<=\x1b\[\d;\d\dm)"
 )
 """A letter or digit before a token that belongs to an escape and not to a longer word: `\\n`, `%3D`, a colour."""
 
-LEFT = rf"(?:(?<![A-Za-z0-9])|{_ESCAPED})"
+WORD = rf"(?:\b|{ESCAPED})"
+"""A word begins here, also one behind `\\n`."""
+
+LEFT = rf"(?:(?<![A-Za-z0-9])|{ESCAPED})"
 """A token begins here: `task-scheduler` holds no `sk-`."""
 
-ALONE = rf"(?:(?<![A-Za-z0-9_+/-])|(?<=[^A-Za-z0-9+/]/)|{_ESCAPED})"
+ALONE = rf"(?:(?<![A-Za-z0-9_+/-])|(?<=[^A-Za-z0-9+/]/)|{ESCAPED})"
 """The same for a short prefix, which also turns up inside other tokens and base64."""
 
 END = r"(?![A-Za-z0-9])"
@@ -83,6 +86,12 @@ def _around(
     return Rule(kind, tuple(hints.split()), compiled, fold=True, judge=judge)
 
 
+_COMMAND_ENDS = re.compile(r"(?<!\\)(?:\n|\\n)")
+"""A break, one in JSON too, that does not go on with the same command."""
+
+_HTTP_CLIENT = re.compile(rf"{WORD}(?:curl|wget|https?|xh)\b")
+
+
 def _login(found: re.Match[str]) -> bool:
     user, colon, password = found["s"].partition(":")
     if not colon:
@@ -118,8 +127,8 @@ def _pgpass(found: re.Match[str]) -> bool:
 def _curl(found: re.Match[str]) -> bool:
     """`-u` means a login only to some programs: to docker it is a number of a user."""
     before = found.string[max(0, found.start() - 400) : found.start()]
-    last = re.split(r"\n(?<!\\\n)", before)[-1]
-    return re.search(r"\b(?:curl|wget|https?|xh)\b", last) is not None and _given(found)
+    last = _COMMAND_ENDS.split(before)[-1]
+    return _HTTP_CLIENT.search(last) is not None and _given(found)
 
 
 def _cookie(found: re.Match[str]) -> bool:
@@ -130,8 +139,9 @@ def _cookie(found: re.Match[str]) -> bool:
 _HEX = "[0-9a-fA-F]"
 _B64 = "[A-Za-z0-9+/]"
 _URL = "[A-Za-z0-9_-]"
-_WS = r"(?:[ \t\r\n]|\\[nrt]){1,20}"
+_WS = r"(?:[ \t\r\n]|\\{1,8}[nrt]){1,20}"
 _FIELD = r"[^\s\"'\\]{1,256}"
+_SLASH = r"\\{0,7}/"
 _VALUE = r"[^\s\"'`<>\\,;]"
 _OPEN = r"(?:\\{0,7}[\"'`]|\*\*)?"
 """A quote that may stand round a name or a value, escaped in JSON."""
@@ -181,9 +191,9 @@ TOKENS: tuple[Rule, ...] = (
     _shape(
         "azure-secret",
         "Q~",
-        rf"(?:(?<![A-Za-z0-9_~.-])|{_ESCAPED})[A-Za-z0-9_~.-]{{3}}\dQ~[A-Za-z0-9_~.-]{{30,33}}[A-Za-z0-9_~-]",
+        rf"(?:(?<![A-Za-z0-9_~.-])|{ESCAPED})[A-Za-z0-9_~.-]{{3}}\dQ~[A-Za-z0-9_~.-]{{30,33}}[A-Za-z0-9_~-]",
     ),
-    _around("url-signature", "sig=", r"(?<=[?&;])sig=(?P<s>[A-Za-z0-9%+/=_-]{20,})"),
+    _around("url-signature", "sig=", r"(?:(?<=[?&;])|(?<=\\u0026))sig=(?P<s>[A-Za-z0-9%+/=_-]{20,})"),
     _around(
         "url-signature",
         "signature= security-token=",
@@ -206,17 +216,21 @@ TOKENS: tuple[Rule, ...] = (
     _around(
         "webhook-url",
         "hooks.slack",
-        r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/(?P<s>[\w/-]{16,})",
+        rf"hooks\.slack(?:-gov)?\.com{_SLASH}(?:services|workflows|triggers){_SLASH}(?P<s>(?:[\w-]|{_SLASH}){{16,}}+)",
         _varied,
     ),
     _around(
         "webhook-url",
-        "/webhooks/",
-        r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/(?P<s>\d{5,25}/[\w-]{20,})",
+        "/webhooks",
+        rf"discord(?:app)?\.com{_SLASH}api{_SLASH}(?:v\d{{1,2}}{_SLASH})?webhooks{_SLASH}"
+        rf"(?P<s>\d{{5,25}}{_SLASH}[\w-]{{20,}})",
         _varied,
     ),
     _around(
-        "webhook-url", "webhook.office.com", r"webhook\.office\.com/webhookb2/(?P<s>[\w@/-]{36,})", _varied
+        "webhook-url",
+        "webhook.office.com",
+        rf"webhook\.office\.com{_SLASH}webhookb2{_SLASH}(?P<s>(?:[\w@-]|{_SLASH}){{36,}}+)",
+        _varied,
     ),
     _shape("telegram-token", ":A", rf"(?:{LEFT}|(?<=bot))\d{{8,10}}:A[\w-]{{34,}}+"),
     _token("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_ sk_org_", r"[A-Za-z0-9]{10,}+", judge=_digit),
@@ -283,11 +297,11 @@ TOKENS: tuple[Rule, ...] = (
     _token("tailscale-key", "tskey-", rf"(?:[a-z]{{2,10}}-)?{_URL}{{12,}}+", judge=_digit),
     _token("age-key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{58,}+"),
     _token("onepassword-token", "ops_eyJ", r"[A-Za-z0-9+/=_-]{100,}+"),
-    _token("jwt", "ey", rf"{_URL}{{10,}}+\.ey{_URL}{{6,}}+\.{_URL}{{8,}}+", rf"(?:(?<![\w-])|{_ESCAPED})"),
+    _token("jwt", "ey", rf"{_URL}{{10,}}+\.ey{_URL}{{6,}}+\.{_URL}{{8,}}+", rf"(?:(?<![\w-])|{ESCAPED})"),
     _shape(
         "discord-token",
         ".",
-        rf"(?:(?<![\w.-])|{_ESCAPED}){_URL}{{24,28}}\.{_URL}{{6}}\.{_URL}{{27,}}+",
+        rf"(?:(?<![\w.-])|{ESCAPED}){_URL}{{24,28}}\.{_URL}{{6}}\.{_URL}{{27,}}+",
         _mixed,
     ),
 )
@@ -295,8 +309,8 @@ TOKENS: tuple[Rule, ...] = (
 CONTEXTS: tuple[Rule, ...] = (
     _around(
         "url-credentials",
-        "://",
-        r"(?<=://)(?!\[REDACTED)(?P<s>[^\s\"'`<>\\/@?#:\[\]]{0,4096}"
+        ":// :\\",
+        r":(?:\\{0,7}/){2}(?!\[REDACTED)(?P<s>[^\s\"'`<>\\/@?#:\[\]]{0,4096}"
         r"(?::(?!\d{1,5}[/?#])(?:[^\s\"'`<>\\/@]|@(?=[^\s\"'`<>\\/@]{1,256}@)){0,4096})?)"
         r"@(?=[A-Za-z0-9\[_%$*{.-])",
         _login,
@@ -322,11 +336,16 @@ CONTEXTS: tuple[Rule, ...] = (
         r"(?P<s>[A-Za-z0-9+/]{8,}+={0,2})",
         _basic,
     ),
-    _around("auth-header", "bearer", r"\bbearer[ \t]{1,4}(?P<s>[A-Za-z0-9._~+/-]{19,}+=*)(?<![.])", _looks),
+    _around(
+        "auth-header",
+        "bearer",
+        rf"{WORD}bearer[ \t]{{1,4}}(?P<s>[A-Za-z0-9._~+/-]{{19,}}+=*)(?<![.])",
+        _looks,
+    ),
     _around(
         "cookie",
         "cookie",
-        rf"(?<![A-Za-z])cookie{_OPEN}[ \t]{{0,8}}:[ \t]{{0,8}}{_OPEN}"
+        rf"(?:(?<![A-Za-z])|{ESCAPED})cookie{_OPEN}[ \t]{{0,8}}:[ \t]{{0,8}}{_OPEN}"
         r"(?P<s>[\w.$%-]{1,128}=(?:[^\"'`\\\r\n=]|=(?:\"[^\"'\\\s,:{}\[\]]{1,4096}\"(?=;|[ \t]*$))?){1,8192})",
         _cookie,
     ),
@@ -339,19 +358,22 @@ CONTEXTS: tuple[Rule, ...] = (
     _around(
         "password",
         "-u --user --proxy-user",
-        r"(?<![\w-])(?:-u[ \t]{0,4}|--(?:proxy-)?user[ =])\\{0,7}[\"']?[^\s:\"'`\\]{1,128}:(?P<s>[^\s\"'`\\]{1,256})",
+        rf"(?:(?<![\w-])|{ESCAPED})(?:-u[ \t]{{0,4}}|--(?:proxy-)?user[ =])"
+        r"\\{0,7}[\"']?[^\s:\"'`\\]{1,128}:(?P<s>[^\s\"'`\\]{1,256})",
         _curl,
     ),
     _around(
         "password",
         "mysql mariadb",
-        r"\b(?:mysql\w*|mariadb)[ \t][^\n|;&]{0,200}?(?<=[ \t])-p(?P<s>[^\s\"'`\\-][^\s\"'`\\]{5,256})",
+        rf"{WORD}(?:mysql\w*|mariadb)"
+        r"[ \t][^\n|;&]{0,200}?(?<=[ \t])-p(?P<s>[^\s\"'`\\-][^\s\"'`\\]{5,256})",
         _looks,
     ),
     _around(
         "password",
         "sshpass docker redis-cli",
-        r"\b(?:sshpass|docker[ \t]+login|redis-cli)\b[^\n|;&]{0,200}?(?<=[ \t])-[pa][ \t]{0,4}"
+        rf"{WORD}(?:sshpass|docker[ \t]+login|redis-cli)"
+        r"\b[^\n|;&]{0,200}?(?<=[ \t])-[pa][ \t]{0,4}"
         r"\\{0,7}[\"']?(?P<s>[^\s\"'`\\-][^\s\"'`\\]{5,256})",
         _looks,
     ),
@@ -359,28 +381,29 @@ CONTEXTS: tuple[Rule, ...] = (
     _around(
         "password",
         "login",
-        rf"(?:\bmachine{_WS}{_FIELD}|\bdefault){_WS}login{_WS}{_FIELD}{_WS}(?:account{_WS}{_FIELD}{_WS})?"
+        rf"{WORD}(?:machine{_WS}{_FIELD}|default){_WS}login{_WS}{_FIELD}{_WS}(?:account{_WS}{_FIELD}{_WS})?"
         rf"password{_WS}(?P<s>{_FIELD})",
         _given,
     ),
     _around(
         "password",
         ":",
-        r"(?:^|(?<=[\s`\"'])|(?<=\\n))[\w.*-]{1,255}:(?P<port>[1-9]\d{1,4}|\*):[\w.*$-]{1,63}:[\w.*@$-]{1,63}:"
-        r"(?P<s>(?:[^\s:\"'`\\]|\\:){6,256})(?=$|[\s`\"']|\\n)",
+        r"(?:^|(?<=[\s`\"'])|(?<=\\[nrt]))[\w.*-]{1,255}"
+        r":(?P<port>[1-9]\d{1,4}|\*):[\w.*$-]{1,63}:[\w.*@$-]{1,63}:"
+        r"(?P<s>(?:[^\s:\"'`\\]|\\:){6,256})(?=$|[\s`\"']|\\{1,8}[nrt\"'])",
         _pgpass,
     ),
     _around(
         "password",
-        "password> passwd> secret> token> apikey> api-key> passphrase> key>",
-        r"<[\w:.-]{0,64}?(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key)>"
-        r"[ \t]{0,8}(?P<s>[^<>\s\"\\]{6,512})[ \t]{0,8}</",
+        "</ <\\ u003c",
+        r"(?:<|\\{1,8}u003[cC])[\w:.-]{0,64}?(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key)"
+        r"(?:>|\\{1,8}u003[eE])[ \t]{0,8}(?P<s>[^<>\s\"\\]{6,512})[ \t]{0,8}(?:<|\\{1,8}u003[cC])\\{0,7}/",
         _six,
     ),
     _around(
         "password",
-        'auth"',
-        r"\"auth\\?\"[ \t]{0,4}:[ \t]{0,4}\\?\"(?P<s>[A-Za-z0-9+/]{8,}+={0,2})\\?\"",
+        'auth" auth\\',
+        r"\"auth\\{0,7}\"[ \t]{0,4}:[ \t]{0,4}\\{0,7}\"(?P<s>[A-Za-z0-9+/]{8,}+={0,2})\\{0,7}\"",
         _looks,
     ),
 )

@@ -163,6 +163,51 @@ def test_an_escape_is_never_cut() -> None:
     assert REDACTOR.redact("C:\\" + "n" + "pm_" + ALNUM[:36]).text == "C:\\n[REDACTED:npm-token]"
 
 
+IN_JSON = (
+    f"curl -u bob:{PASSWORD} https://h",
+    f"machine h login u password {PASSWORD}",
+    f"machine h\n  login u\n  password {PASSWORD}",
+    f"default login u password {PASSWORD}",
+    f"Cookie: sid={PASSWORD}",
+    f"pw={PASSWORD}",
+    f"pass: {PASSWORD}",
+    f"--token {PASSWORD}",
+    f"mysql -u root -p{PASSWORD} main",
+    f"sshpass -p {PASSWORD} ssh x",
+    f"redis-cli -a {PASSWORD}",
+    f"localhost:5432:main:bob:{PASSWORD}",
+    f"bearer {PASSWORD * 4}",
+    f"name: DB_PASSWORD\nvalue: {PASSWORD}",
+    f"https://bob:{PASSWORD}@h/x",
+    f"https://h/?a=b&sig={PASSWORD * 4}",
+    f"https://hooks.slack.com/services/T0001/B0001/{PASSWORD * 3}",
+    f"<password>{PASSWORD}</password>",
+)
+ESCAPES: tuple[tuple[str, ...], ...] = ((), ("/",), ("<", ">", "&"))
+"""What some programs escape in JSON beside what must be."""
+
+
+def encoded(text: str, more: tuple[str, ...]) -> str:
+    found = json.dumps(text)
+    for one in more:
+        found = found.replace(one, "\\/" if one == "/" else f"\\u{ord(one):04x}")
+    return found
+
+
+@pytest.mark.parametrize("secret", IN_JSON)
+@pytest.mark.parametrize("more", ESCAPES, ids="".join)
+@pytest.mark.parametrize("before", ["a\n", "x\r\n", "\t"], ids=repr)
+def test_an_escape_of_json_before_a_word_hides_nothing(
+    secret: str, more: tuple[str, ...], before: str
+) -> None:
+    text = f"{before}{secret}\nmore"
+    for _ in range(4):
+        safe = REDACTOR.redact(text).text
+        assert PASSWORD not in safe
+        text = f'{{"line":{encoded(text, more)}}}'
+        json.loads(REDACTOR.redact(text).text)
+
+
 class TestPatterns:
     """Of the user's own."""
 
@@ -243,6 +288,16 @@ class TestDecoded:
 
 
 HOSTILE = (
+    "\\",
+    "\\/",
+    "hooks.slack.com/services/",
+    "curl\\n",
+    "<\\",
+    "\\u003cpassword\\u003e",
+    "<token>a</",
+    ":\\/\\/",
+    "\\n-u a:b",
+    "\\npw=",
     "sk-",
     "sk-ant-",
     "eyJ",
