@@ -203,10 +203,10 @@ class SharedMemory:
     def _safe_line(self, line: bytes) -> bytes:
         """A record is decoded before it is redacted: an escape could hide where a secret begins."""
         try:
-            value, counts = self._redactor.redact_value(msgspec.json.decode(line))
-        except (msgspec.DecodeError, RecursionError):
+            found = self._redactor.redact_json(line.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
             return self.safe(line)
-        return msgspec.json.encode(value) + b"\n" if counts else line
+        return found.text.encode("utf-8", "replace") + b"\n" if found.counts else line
 
     def _count(self, written: bytes) -> None:
         """Counts the marks in what was written, by kind."""

@@ -1,5 +1,6 @@
 """Text to safe text. Pure."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -71,26 +72,34 @@ class Redactor:
         counts: Counter[str] = Counter()
         return self._walked(value, "", counts), dict(counts)
 
+    def redact_json(self, text: str) -> Redacted:
+        """A document of JSON, decoded, redacted and written again if it holds a secret. Members with one key are
+        all looked at. Raises ValueError where it is no JSON, RecursionError where it is too deep."""
+        value, counts = self.redact_value(json.loads(text, object_pairs_hook=_Members))
+        if counts:
+            text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return Redacted(text, counts)
+
     def _walked(self, value: Any, key: str, counts: Counter[str]) -> Any:
         if isinstance(value, str):
             return self._named(value, key, counts)
+        if isinstance(value, _Members):
+            return self._members(value, counts)
         if isinstance(value, list):
             return [self._walked(one, key, counts) for one in value]
         if isinstance(value, dict):
-            return self._members(value, counts)
+            return self._members(list(value.items()), counts)
         if isinstance(value, int) and not isinstance(value, bool) and kind_of(key) == "password":
             return self._named(str(value), key, counts) if value >= 10 ** (SHORTEST - 1) else value
         return value
 
-    def _members(self, value: dict[Any, Any], counts: Counter[str]) -> dict[Any, Any]:
-        result: dict[Any, Any] = {}
-        for key, one in value.items():
+    def _members(self, value: list[tuple[Any, Any]], counts: Counter[str]) -> dict[Any, Any]:
+        members, known = [], dict(value)
+        for key, one in value:
             safe = self._named(key, "", counts) if isinstance(key, str) else key
-            while safe in result:
-                safe = f"{safe}_"
-            name = str(value.get("name") or value.get("key") or "") if key == "value" else str(key)
-            result[safe] = self._walked(one, name, counts)
-        return result
+            name = str(known.get("name") or known.get("key") or "") if key == "value" else str(key)
+            members.append((safe, self._walked(one, name, counts)))
+        return _apart(members)
 
     def _named(self, text: str, key: str, counts: Counter[str]) -> str:
         """`text` as the value of `key`."""
@@ -146,6 +155,23 @@ class Redactor:
             if re.search(r"\w", MARKER.sub("", text[start:end])):
                 result.append(Span(start, end, span.kind, span.quote))
         return united(result, _RANKS)
+
+
+class _Members(list[tuple[Any, Any]]):
+    """The members of an object of JSON as they stand there: two can have one key."""
+
+
+def _apart(members: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    """An object of JSON that loses none of its members where two have one key: the second is called `key_2`."""
+    result: dict[Any, Any] = {}
+    same: Counter[Any] = Counter()
+    for key, value in members:
+        name = key
+        while name in result:
+            same[key] += 1
+            name = f"{key}_{same[key] + 1}"
+        result[name] = value
+    return result
 
 
 _RULES = (*TOKENS, *CONTEXTS)

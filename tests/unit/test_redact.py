@@ -272,7 +272,7 @@ class TestDecoded:
                 [{"name": "DB_PASSWORD", "value": "[REDACTED:password]"}],
             ),
             ({"token": GITHUB}, {"token": "[REDACTED:github-token]"}),
-            ({GITHUB: 1, GITHUB + "x": 2}, {"[REDACTED:github-token]": 1, "[REDACTED:github-token]_": 2}),
+            ({GITHUB: 1, GITHUB + "x": 2}, {"[REDACTED:github-token]": 1, "[REDACTED:github-token]_2": 2}),
             ({"sessionKey": "agent:main:swarm-builder-1"}, {"sessionKey": "agent:main:swarm-builder-1"}),
             ("plain", "plain"),
             (12, 12),
@@ -280,6 +280,34 @@ class TestDecoded:
     )
     def test_strings_are_redacted(self, value: Any, safe: Any) -> None:
         assert REDACTOR.redact_value(value)[0] == safe
+
+    def test_members_with_one_key_are_all_looked_at(self) -> None:
+        found = REDACTOR.redact_json(
+            f'{{"a":"x \\u0067{GITHUB[1:]}","a_2":1,"a":"y","a":{{"b":"{GITHUB}","b":0}}}}'
+        )
+        assert found.text == (
+            '{"a":"x [REDACTED:github-token]","a_2":1,"a_3":"y","a_4":{"b":"[REDACTED:github-token]","b_2":0}}'
+        )
+        assert found.counts == {"github-token": 2}
+
+    def test_a_key_that_stands_there_twice_still_names_its_values(self) -> None:
+        text = ",".join(f'"Cookie":"sid={PASSWORD}","password":"{PASSWORD}"' for _ in range(150))
+        found = REDACTOR.redact_json(f"{{{text}}}")
+        assert PASSWORD not in found.text
+        assert found.counts == {"cookie": 150, "password": 150}
+
+    @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', "[1.50, NaN]", '"\\ud800"'])
+    def test_json_without_a_secret_stays_as_it_is_written(self, text: str) -> None:
+        assert REDACTOR.redact_json(text).text == text
+
+    def test_no_json_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="Expecting"):
+            REDACTOR.redact_json('{"a":')
+
+    @pytest.mark.timeout(60)
+    def test_very_many_members_with_one_key_take_no_more_than_their_number(self) -> None:
+        many = ",".join('"a":1' for _ in range(50_000))
+        assert REDACTOR.redact_json(f'{{{many},"token":"{GITHUB}"}}').counts == {"github-token": 1}
 
     def test_the_value_given_is_not_changed(self) -> None:
         value = {"a": [GITHUB]}
