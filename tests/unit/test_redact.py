@@ -1,6 +1,7 @@
 """Redaction: what it promises for every text, the user's own patterns, and decoded JSON."""
 
 import json
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from swarmmemd.redact import KINDS, Redactor
 from tests.support.cases import expected
-from tests.support.secrets import ALNUM, HARMLESS_PIECES, POSITIVE_PIECES
+from tests.support.secrets import ALNUM, B64, HARMLESS_PIECES, POSITIVE_PIECES, made
 
 REDACTOR = Redactor()
 GITHUB = "".join(("gh", "p_", "A1b2C3d4E5f6G7h8", "I9j0K1l2M3n4O5p6Q7r8"))
@@ -208,6 +209,23 @@ def test_an_escape_of_json_before_a_word_hides_nothing(
         json.loads(REDACTOR.redact(text).text)
 
 
+@pytest.mark.parametrize("mark", ["- ", "* ", "> ", "1. ", "12: ", "// ", "| ", "• ", "> - ", "- [ ] "])
+@pytest.mark.parametrize("quote", ['"', "'", "", "`"])
+@pytest.mark.parametrize("ends", [(True, True), (True, False), (False, True)])
+def test_a_private_key_as_a_list_of_lines(mark: str, quote: str, ends: tuple[bool, bool]) -> None:
+    rng = random.Random(3)
+    body = [*(made(rng, B64, 64) for _ in range(6)), f"{made(rng, B64, 20)}=="]
+    head, foot = (f"-----{word} PRIVATE KEY-----" for word in ("BEGIN", "END"))
+    lines = [*([head] if ends[0] else []), *body, *([foot] if ends[1] else [])]
+    text = "The key:\n" + "\n".join(f"{mark}{quote}{line}{quote}" for line in lines) + "\nwas found"
+    for one in (text, json.dumps([text]), json.dumps([json.dumps(text)])):
+        found = REDACTOR.redact(one)
+        assert [line for line in body if line in found.text] == []
+        assert "The key:" in found.text
+        assert "was found" in found.text
+        assert REDACTOR.redact(found.text).text == found.text
+
+
 class TestPatterns:
     """Of the user's own."""
 
@@ -360,6 +378,8 @@ HOSTILE = (
     "-----BEGIN A A A ",
     "-----BEGIN PRIVATE KEY-----\n" + "A1" * 20 + "\n",
     "\n" + "A1" * 20,
+    "\n- " + "A1" * 20 + "-----END PRIVATE KEY-----",
+    "-----BEGIN PRIVATE KEY-----" + "- 1. " * 30,
     "LS0tL",
     "LS0tLS1CRUdJTi" + "A" * 60 + "\n",
     "Private-Lines: 1\n",
