@@ -6,6 +6,7 @@ from functools import partial
 import click
 
 from swarmmemd.cli.options import common_options, load_config, state_directory
+from swarmmemd.cli.output import say
 from swarmmemd.errors import ConfigError, Exit, SwarmmemdError
 
 _EPILOG = """\b
@@ -34,7 +35,7 @@ def run_command(ctx: click.Context, supervisor: str, allow_root: bool) -> int:
     try:
         _serve(ctx, allow_root)
     except SwarmmemdError as error:
-        click.echo(f"swarmmemd: {error}\n  {error.mend}".rstrip(), err=True)
+        say(f"swarmmemd: {error}\n  {error.mend}".rstrip(), err=True)
         _leave_word(ctx, error)
         # launchd restarts whatever did not exit 0, for ever: it must not restart into what stays wrong.
         return Exit.DONE if supervisor == "launchd" and error.permanent else error.code

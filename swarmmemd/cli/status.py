@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.output import say_json, say_line
 from swarmmemd.errors import Exit
 
 _EPILOG = """\b
@@ -48,7 +49,7 @@ def status_command(ctx: click.Context, as_json: bool) -> int:
         "unplaced": unplaced,
     }
     if as_json:
-        click.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        say_json(content, indent=2)
     else:
         _tell(content, holder is not None)
     return Exit.DONE if running else Exit.NOT_RUNNING
@@ -82,21 +83,19 @@ def _backlog(state_dir: Path) -> tuple[int, int]:
 
 def _tell(content: dict[str, Any], held: bool) -> None:
     if not content["running"]:
-        click.echo("swarmmemd is starting" if held else "swarmmemd is not running. Start it: swarmmemd run")
+        say_line("swarmmemd is starting" if held else "swarmmemd is not running. Start it: swarmmemd run")
     else:
-        click.echo(f"swarmmemd {content['version']} runs since {content['since']}, process {content['pid']}")
+        say_line(f"swarmmemd {content['version']} runs since {content['since']}, process {content['pid']}")
         watching = content["watching"]
-        click.echo(
+        say_line(
             f"watching  {_watched(watching)}" + (f" ({watching['reason']})" if watching["reason"] else "")
         )
     if content["running"] and content["age_s"] > _OLD:
-        click.echo(f"figures   are {content['age_s']:.0f} s old: is the state directory full?")
-    click.echo(
-        f"backlog   {content['backlog']} events not in their files yet" + _unplaced(content["unplaced"])
-    )
+        say_line(f"figures   are {content['age_s']:.0f} s old: is the state directory full?")
+    say_line(f"backlog   {content['backlog']} events not in their files yet" + _unplaced(content["unplaced"]))
     _tell_workers(content.get("workers", []))
     for trouble in content.get("troubles", []) if content["running"] else []:
-        click.echo(f"trouble   {trouble['what']}: {trouble['reason']}, for {trouble['for_s']:.0f} s")
+        say_line(f"trouble   {trouble['what']}: {trouble['reason']}, for {trouble['for_s']:.0f} s")
 
 
 def _watched(watching: dict[str, Any]) -> str:
@@ -111,7 +110,7 @@ def _unplaced(count: int) -> str:
 def _tell_workers(workers: list[dict[str, Any]]) -> None:
     from swarmmemd.text import one_row
 
-    click.echo(f"workers   {len(workers)}")
+    say_line(f"workers   {len(workers)}")
     if sys.stdout.isatty():
         _table(workers)
         return
@@ -119,7 +118,7 @@ def _tell_workers(workers: list[dict[str, Any]]) -> None:
         last = worker["last_event"]
         told = f"{last['at']} {last['type']}: {last['summary']}" if last else "no event since the start"
         mission = f"{worker['mission']} ({worker['status']})" if worker["mission"] else "no mission"
-        click.echo("  " + one_row(f"{worker['worker']}  {mission}  {told}", 160))
+        say_line("  " + one_row(f"{worker['worker']}  {mission}  {told}", 160))
 
 
 def _table(workers: list[dict[str, Any]]) -> None:

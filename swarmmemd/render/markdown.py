@@ -14,7 +14,9 @@ LIMIT = 2000
 _SEQUENCES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 # Control characters that are no white space, the signs that turn the reading direction, the BOM. White space
 # (every kind of line break too: VT, FF, FS to US, NEL, U+2028, U+2029) is what `str.split` folds.
-_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
+_CONTROLS = re.compile(
+    r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
+)
 
 # What means something at the beginning of a line. The escape goes to the end of group 1.
 _BEGINNINGS = re.compile(
