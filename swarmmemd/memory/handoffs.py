@@ -35,7 +35,7 @@ class LocalHandoffs:
             return
         text = version.text
         if self._redactor is not None:
-            text = self._redactor.redact(text.decode("utf-8", "replace")).text.encode()
+            text = self._redactor.redact_file(text)
         self._put(profile, worker, layout.handoff(mission.mission), text, source=True)
         self._put(profile, worker, layout.mission_handoff(mission.mission), text, source=False)
         self._stands[worker, mission.mission] = kept.sha256

@@ -191,7 +191,7 @@ class SharedMemory:
 
     def safe(self, data: bytes) -> bytes:
         """The redacted form of a text: the same for the same text, so that a copy of it is known again."""
-        return self.redacted(data.decode("utf-8", "replace")).encode("utf-8", "replace")
+        return self._redactor.redact_file(data)
 
     def redacted(self, text: str) -> str:
         """The text without its secrets."""

@@ -26,8 +26,8 @@ _NAMED = re.compile(rf"(?:{_NAME}){_SUFFIX}(?![A-Za-z0-9])", re.IGNORECASE | re.
 _CORE = re.compile("pass|pwd|pw|kennwort|key|token|secret|credential|密码|密碼|口令")
 """One of these is in each name. In a text in lower case they are found much faster than names are."""
 
-_BEFORE, _BEHIND = 20, 40
-"""A name begins and ends no further from its core."""
+_BEFORE, _BEHIND = 16, 20
+"""A name with `key` begins and ends no further from it. The other names begin with their core."""
 _ASSIGNED = re.compile(
     r"""(?P<closed>(?P<quote>\\{0,7}["'`])\]?|\*\*|__|\?)?
     (?: (?:[\s,]|\\{1,8}[nrt]){1,40}(?:\\{0,7}["'])?value(?:\\{0,7}["'])?[ \t]{0,8}[:=][ \t]{0,8}    # name: X, value: …
@@ -53,6 +53,9 @@ _NAME_CHARACTERS = string.ascii_letters + string.digits + "_-"
 _JUDGED = 256
 """A bare value is judged by its beginning."""
 
+_MARKED = "[REDACTED:"
+"""A value that was replaced already: seen at once, as a text is looked through again when all was replaced."""
+
 _TAIL = ".,;:)]}>*"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
@@ -73,6 +76,8 @@ def assigned(text: str) -> Iterator[Span]:
         if name.start() < done:
             continue
         found = _ASSIGNED.match(text, name.end())
+        if found and text.startswith(_MARKED, found.end()):
+            continue
         span = _after_sign(reader, name, found) if found else _after_flag(reader, name)
         if span:
             yield span
@@ -88,9 +93,12 @@ def _names(text: str) -> Iterator[re.Match[str]]:
     for core in _CORE.finditer(folded):
         if core.end() <= at:
             continue
-        for name in _NAMED.finditer(text, max(at, core.start() - _BEFORE), core.end() + _BEHIND):
-            if name.start() >= core.end():
-                break
+        start = core.start()
+        if core[0] == "key":
+            name = _NAMED.search(text, max(at, start - _BEFORE), core.end() + _BEHIND)
+        else:
+            name = _NAMED.match(text, start) if start >= at else None
+        if name is not None and name.start() <= start:
             at = name.end()
             yield name
 

@@ -1,5 +1,6 @@
 """Text to safe text. Pure."""
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -33,6 +34,13 @@ KINDS: tuple[str, ...] = tuple(
 """Every kind, the one that says most first: it names a place that several rules found."""
 
 _RANKS = {kind: rank for rank, kind in enumerate(KINDS)}
+LONGEST = 4 * 1024 * 1024
+"""Bytes of a handoff. One that fits must not become one that nobody reads, for the marks that it was given."""
+
+_KEPT = 2
+"""So many redacted forms of long files are kept: the same text is asked for when it is found, recorded and copied."""
+
+_LONG = 64 * 1024
 _PASSES = 12
 """What is replaced can lay open what stood next to it, so the result is looked through again. Ordinary texts need
 two passes."""
@@ -51,6 +59,7 @@ class Redactor:
     def __init__(self, patterns: Sequence[str] = (), allow: Sequence[str] = ()) -> None:
         self._patterns = tuple(re.compile(one) for one in patterns)
         self._allow = tuple(one for one in allow if one)
+        self._forms: dict[bytes, bytes] = {}
 
     def redact(self, text: str) -> Redacted:
         """`text` with `[REDACTED:<kind>]` in place of each secret. Applied to its own result it changes nothing."""
@@ -62,6 +71,26 @@ class Redactor:
             counts.update(span.kind for span in spans)
             text = _replaced(text, spans)
         return Redacted(text, dict(counts))
+
+    def redact_file(self, data: bytes, limit: int = LONGEST) -> bytes:
+        """The redacted form of a file's text: the same for the same bytes, so that a copy of it is known again.
+
+        Where the marks make it longer than `limit` bytes, and it was not before, it ends behind a whole line, and
+        says so.
+        """
+        if len(data) < _LONG:
+            return self._form(data, limit)
+        digest = hashlib.sha256(data).digest()
+        form = self._forms.pop(digest, None)
+        self._forms[digest] = self._form(data, limit) if form is None else form
+        if len(self._forms) > _KEPT:
+            del self._forms[next(iter(self._forms))]
+        return self._forms[digest]
+
+    def _form(self, data: bytes, limit: int) -> bytes:
+        text = self.redact(data.decode("utf-8", "replace")).text
+        form = text.encode("utf-8", "replace")
+        return _ended(form, limit, len(text)) if len(form) > limit >= len(data) else form
 
     def places(self, text: str) -> list[tuple[int, int]]:
         """Where the secrets in `text` are that one look finds: (start, end), ascending and apart."""
@@ -155,6 +184,14 @@ class Redactor:
             if re.search(r"\w", MARKER.sub("", text[start:end])):
                 result.append(Span(start, end, span.kind, span.quote))
         return united(result, _RANKS)
+
+
+def _ended(form: bytes, limit: int, characters: int) -> bytes:
+    """The lines that fit, and the mark of a cut. Of one endless line the words that fit: a mark holds no blank."""
+    end = f"… [cut, {characters} characters]\n".encode()
+    head = form[: limit - len(end)]
+    kept = max(head.rfind(b"\n"), head.rfind(b" ", len(head) - _LONG)) + 1
+    return head[:kept] + end
 
 
 class _Members(list[tuple[Any, Any]]):

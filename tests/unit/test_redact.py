@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swarmmemd.redact import KINDS, Redactor
+from swarmmemd.redact import KINDS, Redacted, Redactor
 from tests.support.cases import expected
 from tests.support.secrets import ALNUM, B64, HARMLESS_PIECES, POSITIVE_PIECES, made
 
@@ -224,6 +224,42 @@ def test_a_private_key_as_a_list_of_lines(mark: str, quote: str, ends: tuple[boo
         assert "The key:" in found.text
         assert "was found" in found.text
         assert REDACTOR.redact(found.text).text == found.text
+
+
+class TestFiles:
+    """Bytes of a file, as copies of handoffs are made of them."""
+
+    SHORT = b"pw=" + PASSWORD.encode() + b" and more\n"
+
+    def test_a_form_that_fits_is_whole(self) -> None:
+        assert REDACTOR.redact_file(self.SHORT) == b"pw=[REDACTED:password] and more\n"
+        assert REDACTOR.redact_file(b"caf\xe9") == "caf\ufffd".encode()
+
+    @pytest.mark.parametrize("text", [SHORT * 50, SHORT.replace(b"\n", b" ") * 50])
+    def test_one_that_its_marks_make_too_long_ends_and_says_so(self, text: bytes) -> None:
+        form = REDACTOR.redact_file(text, limit=len(text))
+        length = len(REDACTOR.redact(text.decode()).text)
+        assert len(text) - 80 < len(form) <= len(text)
+        assert form.endswith(text[-1:] + f"… [cut, {length} characters]\n".encode())
+        assert form.count(b"[REDACTED:") == form.count(b"[REDACTED:password]") > 20
+        assert REDACTOR.redact_file(form) == form
+
+    def test_one_that_was_too_long_before_is_not_shortened(self) -> None:
+        assert REDACTOR.redact_file(self.SHORT * 9, limit=5) == REDACTOR.redact_file(self.SHORT * 9)
+
+    def test_a_long_text_is_looked_through_once(self) -> None:
+        looked: list[int] = []
+
+        class Counting(Redactor):
+            def redact(self, text: str) -> Redacted:
+                looked.append(len(text))
+                return super().redact(text)
+
+        mine = Counting()
+        one, other = (self.SHORT + b"word " * 20_000 + name for name in (b"a", b"b"))
+        forms = [mine.redact_file(text) for text in (one, other, one, one, other)]
+        assert len(looked) == 2
+        assert forms[0] == forms[2] == forms[3] != forms[1] == forms[4]
 
 
 class TestPatterns:
