@@ -190,7 +190,8 @@ def _ended(form: bytes, limit: int, characters: int) -> bytes:
     """The lines that fit, and the mark of a cut. Of one endless line the words that fit: a mark holds no blank."""
     end = f"… [cut, {characters} characters]\n".encode()
     head = form[: limit - len(end)]
-    kept = max(head.rfind(b"\n"), head.rfind(b" ", len(head) - _LONG)) + 1
+    near = max(len(head) - _LONG, 0)
+    kept = head.rfind(b"\n", near) + 1 or head.rfind(b" ", near) + 1 or head.rfind(b"\n") + 1
     return head[:kept] + end
 
 
