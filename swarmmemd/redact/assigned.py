@@ -32,7 +32,7 @@ _ASSIGNED = re.compile(
     r"""(?P<closed>(?P<quote>\\{0,7}["'`])\]?|\*\*|__|\?)?
     (?: (?:[\s,]|\\{1,8}[nrt]){1,40}(?:\\{0,7}["'])?value(?:\\{0,7}["'])?[ \t]{0,8}[:=][ \t]{0,8}    # name: X, value: …
       | [ \t]{0,8}
-        (?P<sign> :[ \t]{0,4}[A-Za-z][\w.\[\]|?\x20]{0,40}?=(?!=) | =>|:=|={1,3}|!=|:(?!:)|：|%3[dD]|\\u003[dD] )
+        (?P<sign> :[ \t]{0,4}[A-Za-z][\w.\[\]|?\x20]{0,40}?=(?!=) | =>|:=|={1,3}|!={1,2}|:(?!:)|：|%3[dD]|\\u003[dD] )
         (?P<gap>[ \t]{0,8}) )
     (?:\*\*[ \t]{0,4})?(?P<prefix>[fbru]{0,2}(?=\\{0,7}["'`]))?(?P<open>\\{0,7}["'`])?
     """,
@@ -53,6 +53,7 @@ _NAME_CHARACTERS = string.ascii_letters + string.digits + "_-"
 _JUDGED = 256
 """A bare value is judged by its beginning."""
 
+_COMPARISONS = ("==", "===", "!=", "!==")
 _MARKED = "[REDACTED:"
 """A value that was replaced already: seen at once, as a text is looked through again when all was replaced."""
 
@@ -148,7 +149,11 @@ def _after_sign(reader: _Reader, name: re.Match[str], found: re.Match[str]) -> S
         return None
     kind = _kind(name)
     if value.quoted:
-        return Span(value.start, value.end, kind) if secret_in_quotes(value.text) else None
+        meant = secret_in_quotes(value.text)
+        if found["sign"] in _COMPARISONS:
+            # A comparison gives nothing to the name: `"token" == "refresh"`. What is compared can still be one.
+            meant = meant and secret_bare(value.text, kind == "password")
+        return Span(value.start, value.end, kind) if meant else None
     tight = found["gap"] == "" and (found["sign"] or "") in ("=", "%3D", "%3d")
     meant = secret_bare(value.text, kind == "password", tight)
     # To an option of a command a value is given literally, as if in quotes.

@@ -226,6 +226,14 @@ def test_a_private_key_as_a_list_of_lines(mark: str, quote: str, ends: tuple[boo
         assert REDACTOR.redact(found.text).text == found.text
 
 
+@pytest.mark.parametrize("sign", ["==", "===", "!=", "!=="])
+def test_a_comparison_is_no_assignment(sign: str) -> None:
+    for text in (f'"token" {sign} "refresh"', f"if (kind {sign} 'password' || token {sign} 'refresh_token')"):
+        assert REDACTOR.redact(text).text == text
+    for text in (f'if password {sign} "{PASSWORD}":', f'user["password"] {sign} "{PASSWORD}x9Q"'):
+        assert PASSWORD not in REDACTOR.redact(text).text
+
+
 class TestFiles:
     """Bytes of a file, as copies of handoffs are made of them."""
 
