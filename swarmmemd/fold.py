@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from swarmmemd.cut import shortened
 from swarmmemd.handoff import Author, is_local, rank
 from swarmmemd.identity import digest
 from swarmmemd.model import (
@@ -167,7 +168,7 @@ def _start(mission: MissionState, event: Event, number: int) -> MissionState:
         event.summary
     )
     objective = task if repeated else ": ".join(filter(None, (event.summary, task)))
-    return replace(mission, title=event.summary[:LINE_KEPT], objective=objective[:LINE_KEPT])
+    return replace(mission, title=_shown(event.summary), objective=_shown(objective))
 
 
 def _dispatch(mission: MissionState, event: Event, number: int) -> MissionState:
@@ -260,6 +261,10 @@ _STEPS: dict[EventType, Callable[[MissionState, Event, int], MissionState]] = {
 }
 
 
+def _shown(text: str) -> str:
+    return shortened(text, LINE_KEPT)
+
+
 def first_line(text: str | None) -> str:
     """The first line of `text` that is not blank; empty for none."""
     return next((line.strip() for line in (text or "").splitlines() if line.strip()), "")
@@ -277,22 +282,22 @@ def checkpoint_lines(event: Event) -> tuple[str, ...]:
     said = event_state(event)
     if said is None or made_by_control_plane(event):
         return ()
-    return (f"{iso(event.at)}: {said.value} — {event.summary[:LINE_KEPT]}",)
+    return (f"{iso(event.at)}: {said.value} — {_shown(event.summary)}",)
 
 
 def blocker_lines(event: Event) -> tuple[str, ...]:
     """The texts that the event puts under Blockers."""
     blocker = event.detail.get("blocker")
     if event.type is EventType.BLOCKED:
-        return (str(blocker or event.summary)[:LINE_KEPT],)
+        return (_shown(str(blocker or event.summary)),)
     if stops(event):
-        return (event.summary[:LINE_KEPT],)
-    return (str(blocker)[:LINE_KEPT],) if blocker else ()
+        return (_shown(event.summary),)
+    return (_shown(str(blocker)),) if blocker else ()
 
 
 def next_action_of(event: Event) -> str | None:
     """The next action that a checkpoint names: empty where it names none, None for another event."""
-    return str(event.detail.get("nextAction") or "")[:LINE_KEPT] if checkpoint_lines(event) else None
+    return _shown(str(event.detail.get("nextAction") or "")) if checkpoint_lines(event) else None
 
 
 def files_of(event: Event) -> tuple[str, ...]:
@@ -316,7 +321,7 @@ def _items(value: Any, split: bool) -> tuple[str, ...]:
         return ()
     lines = value.splitlines()
     parts = [part for line in lines for part in (_commas(line) if split else [line])]
-    return tuple(filter(None, (_without_mark(part)[:LINE_KEPT] for part in parts)))
+    return tuple(filter(None, (_shown(_without_mark(part)) for part in parts)))
 
 
 def _commas(line: str) -> list[str]:

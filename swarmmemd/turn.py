@@ -32,7 +32,8 @@ from swarmmemd.observation import (
     Runtime,
     TranscriptText,
 )
-from swarmmemd.remember import remember
+from swarmmemd.remember import bullets_before, remember
+from swarmmemd.render.summary import CHECKPOINTS
 from swarmmemd.seam import seam
 from swarmmemd.sources.chat import ChatSource, Wanted
 from swarmmemd.sources.file import FileSource
@@ -399,9 +400,19 @@ class Turns:
         if not files:
             return None
         state, events = remember(worker, [(file.mission, file.lines) for file in files])
+        bullets = bullets_before(events, [(file.mission, line) for file in files for line in file.bullets])
+        earlier = tuple(Rendered(mission, CHECKPOINTS, line) for mission, line in bullets)
         self._journal.settle(marks=[file.mark for file in files])
         self._journal.record(
-            [Change(before=None, after=state, events=events, rendered=_rendered(events), applied=True)]
+            [
+                Change(
+                    before=None,
+                    after=state,
+                    events=events,
+                    rendered=_rendered(events) + earlier,
+                    applied=True,
+                )
+            ]
         )
         return state
 

@@ -5,6 +5,7 @@ import time
 import click
 
 from swarmmemd.cli.options import as_mission, common_options, load_config
+from swarmmemd.cli.output import say_line
 from swarmmemd.errors import Exit, HeldError, NotRunningError, StorageError
 
 _EPILOG = """\b
@@ -47,8 +48,8 @@ def archive_command(ctx: click.Context, mission: str, allow_root: bool) -> int:
             raise StorageError("; ".join(answer.problems), "Check what stands there.") from None
         changed = answer.changed
     if changed is None:
-        click.echo(f"No worker has completed {mission}", err=True)
+        say_line(f"No worker has completed {mission}", err=True)
         return Exit.NOTHING
     where = config.shared_root / "swarm" / "missions" / mission
-    click.echo(f"{where}: {changed} changed" if changed else f"{where}: up to date")
+    say_line(f"{where}: {changed} changed" if changed else f"{where}: up to date")
     return Exit.DONE

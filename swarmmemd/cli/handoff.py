@@ -1,11 +1,11 @@
 """`swarmmemd handoff`: the handoff that counts, and every version there was."""
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
 from swarmmemd.cli.options import as_mission, as_worker, common_options, load_config
+from swarmmemd.cli.output import say, say_json, say_line
 from swarmmemd.errors import Exit
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ def handoff_command() -> None:
 @click.pass_context
 def show_command(ctx: click.Context, worker: str, mission: str | None, version: str | None) -> int:
     """Print one handoff: by default the one that counts. Exits 1 if there is none."""
-    from swarmmemd.text import harmless
-
     kept = _history(ctx, worker, mission)
     if version is not None:
         kept = [one for one in kept if one.sha256.startswith(version.lower())]
@@ -44,11 +42,11 @@ def show_command(ctx: click.Context, worker: str, mission: str | None, version: 
         kept = [one for one in kept if one.mission == kept[-1].mission]
         kept.sort(key=_counts)
     if not kept:
-        click.echo(f"No handoff of {worker} is known", err=True)
+        say_line(f"No handoff of {worker} is known", err=True)
         return Exit.NOTHING
     found = kept[-1]
-    click.echo(f"== {found.path}, by {found.author.value}, sha256 {found.sha256[:12]}", err=True)
-    click.echo(harmless(found.text.decode("utf-8", "replace")).rstrip("\n"))
+    say_line(f"== {found.path}, by {found.author.value}, sha256 {found.sha256[:12]}", err=True)
+    say(found.text.decode("utf-8", "replace").rstrip("\n"))
     return Exit.DONE
 
 
@@ -66,22 +64,19 @@ def history_command(ctx: click.Context, worker: str, mission: str | None, as_jso
     kept = _history(ctx, worker, mission)
     for one in kept:
         if as_json:
-            click.echo(
-                json.dumps(
-                    {
-                        "at": iso(one.at),
-                        "by": one.author.value,
-                        "missionId": one.mission,
-                        "path": one.path,
-                        "bytes": len(one.text),
-                        "sha256": one.sha256,
-                    },
-                    ensure_ascii=False,
-                )
+            say_json(
+                {
+                    "at": iso(one.at),
+                    "by": one.author.value,
+                    "missionId": one.mission,
+                    "path": one.path,
+                    "bytes": len(one.text),
+                    "sha256": one.sha256,
+                }
             )
         else:
             row = f"{iso(one.at)[:19]}Z  {one.sha256[:12]}  {one.author.value:<13}  {len(one.text):>7} bytes"
-            click.echo(f"{row}  {one.mission or 'no mission'}  {one_row(one.path, 80)}")
+            say_line(f"{row}  {one.mission or 'no mission'}  {one_row(one.path, 80)}")
     return Exit.DONE if kept else Exit.NOTHING
 
 

@@ -13,6 +13,7 @@ import click
 
 import swarmmemd
 from swarmmemd.cli.options import Root, common_options
+from swarmmemd.cli.output import say
 from swarmmemd.errors import Exit, StorageError, SwarmmemdError
 
 _COMMANDS = {
@@ -103,8 +104,8 @@ def run(arguments: list[str]) -> int:
     except Exception:
         import traceback  # for a bug only
 
-        traceback.print_exc()
-        click.echo("swarmmemd: this is a bug. Please report it with the lines above.", err=True)
+        say(traceback.format_exc(), err=True)
+        say("swarmmemd: this is a bug. Please report it with the lines above.", err=True)
         return Exit.BUG
     return result if isinstance(result, int) and not _closed() else Exit.DONE
 
@@ -115,7 +116,7 @@ def _closed() -> bool:
 
 
 def _explain(error: SwarmmemdError) -> int:
-    click.echo(f"swarmmemd: {error}", err=True)
+    say(f"swarmmemd: {error}", err=True)
     if error.mend:
-        click.echo(f"  {error.mend}", err=True)
+        say(f"  {error.mend}", err=True)
     return error.code

@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from swarmmemd.fold import fold, number_of
+from swarmmemd.cut import shortened
+from swarmmemd.fold import LINE_KEPT, fold, number_of
 from swarmmemd.handoff import Author
 from swarmmemd.identity import event_id
 from swarmmemd.model import AssignmentId, Event, EventId, EventType, MissionId
@@ -135,5 +136,5 @@ class Draft:
         """The mission's `mission-start`, unless the worker has it already."""
         if mission in self.state.missions:
             return
-        detail = {"task": task[:2000]} if task else {}
+        detail = {"task": shortened(self._safe(task), LINE_KEPT)} if task else {}
         self.once(EventType.MISSION_START, mission, (), at=at, summary=title, detail=detail, number=0)

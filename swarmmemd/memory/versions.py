@@ -26,7 +26,7 @@ class Versions:
 
     def safe(self, data: bytes) -> bytes:
         """The same of bytes: the same for the same text, so that a copy of it is known again."""
-        return self.redacted(data.decode("utf-8", "replace")).encode("utf-8", "replace")
+        return self.redactor.redact_file(data)
 
     def known(self, worker: WorkerId, data: bytes) -> KeptHandoff | None:
         """The version that the text is, whole or redacted, also in the way it was redacted before."""

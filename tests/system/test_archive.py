@@ -128,6 +128,32 @@ def test_no_secret_reaches_the_shared_folder(home: Home, local: bool) -> None:
         assert (positive.secret.encode() in own) is not local, kind
 
 
+def test_a_secret_at_the_place_of_a_cut_is_whole_or_absent_in_the_shared_folder(home: Home) -> None:
+    """Values are shortened for a line of Markdown and for a record; redaction comes later."""
+    token = next(one.secret for one in positives() if one.kind == "github-token" and len(one.secret) == 40)
+    lengths = (1_930, 1_955, 1_980, 64_000)
+    with running(home):
+        for length in lengths:
+            mission, words = f"mission-{length}", ("word " * length)[: length - 2]
+            result = f"{words}. {token} and {words}"
+            home.write(
+                "builder-1", dispatched(mission, task=result, lastDispatchAt=1_777_000_000_000 + length)
+            )
+            home.looked_at()
+            for state in ("HANDOFF", "DONE"):
+                home.write(
+                    "builder-1", answered(mission, result, state, lastDispatchAt=1_777_000_000_000 + length)
+                )
+                home.looked_at()
+            archive = home.shared / "swarm" / "missions" / mission
+            until((archive / "manifest.json").exists, "the archive")
+    everything = "".join(p.read_text() for p in sorted(home.shared.rglob("*")) if p.is_file())
+    assert everything.count("[cut, ") > 8
+    assert token[:10] not in everything
+    own = home.profiles / "builder-1" / "memory" / "missions" / "mission-1930" / "events.jsonl"
+    assert token in own.read_text()
+
+
 def test_identity_files_are_made_from_the_roster_and_never_overwritten(home: Home) -> None:
     shutil.copy(_CASES / "roster" / "swarm.yaml", home.workspace / "swarm.yaml")
     memory = home.profiles / "builder-1" / "memory"
