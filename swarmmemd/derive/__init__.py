@@ -12,7 +12,7 @@ from swarmmemd.derive.chat import HOLD, begin, floor, look_at_chat
 from swarmmemd.derive.draft import Draft, HeardOf, Known, Safe, Version
 from swarmmemd.derive.handoffs import look_at_handoffs, render_missing
 from swarmmemd.derive.ledger import close_missions, open_missions
-from swarmmemd.derive.runtime import blocked_at, judge, learn, missed, take_up
+from swarmmemd.derive.runtime import blocked_at, judge, learn, take_up
 from swarmmemd.derive.transcripts import look_at_transcripts
 from swarmmemd.model import Event
 from swarmmemd.observation import Chat, Message, Observation, Runtime
@@ -68,14 +68,10 @@ def _look_at_both(draft: Draft, view: Runtime, chat: Chat | None) -> None:
     its place among the answers by their times."""
     started = take_up(draft, view)
     before, after = _around(chat, blocked_at(draft, view))
-    if started or not missed(draft, view):
-        done = _read(draft, chat, before)
-        judge(draft, view, started)
-        if done and after:
-            _read(draft, chat, after)
-    else:
-        judge(draft, view, started)
-        _read(draft, chat)
+    done = _read(draft, chat, before)
+    judge(draft, view, started)
+    if done and after:
+        _read(draft, chat, after)
     learn(draft, view)
 
 

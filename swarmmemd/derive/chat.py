@@ -314,8 +314,11 @@ class _Reading:
             draft.state = replace(draft.state, said=Said(*mine, block))
 
     def _shown_before(self, message: Message, block: Checkpoint) -> Dispatch | None:
-        """The dispatch that was current then, if `runtime.json` showed the block as its answer before the chat did:
-        its task, and with it the prompt, may never have been seen."""
+        """The dispatch that was current then, if no prompt tells whose the block is, and `runtime.json` showed it as
+        the answer before the chat did."""
+        prompt = self._known_prompt(message)
+        if prompt is not None and not prompt.pending:
+            return None
         dispatch = current_at(self._draft.state, message.at)
         return dispatch if dispatch and said_before(self._draft, dispatch, block) else None
 

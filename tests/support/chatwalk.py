@@ -627,7 +627,7 @@ class Life:
         return None
 
     def _stop(self) -> bool | None:
-        if not self.given:
+        if not self.given or self._unseen_dispatch:
             return False
         self.profile.runtime(
             state="idle", phase="stopped", checkpointStatus="none", currentTask=None,
