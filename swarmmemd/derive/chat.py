@@ -188,6 +188,8 @@ class _Reading:
             return old
         stands = self._stands(known.row, known.generation)
         moved = known.session != message.session and self._same_line(known, message)
+        if known.session != message.session and not moved and message.at <= known.at:
+            return known  # written into another conversation
         first = not stands or moved
         if not (first or known.copies) or self._asked_since(message.session, known.seen):
             return None
@@ -210,8 +212,6 @@ class _Reading:
         if copied is not None and known is not None:
             heard = copied
             self._follow(message, known)
-        elif known is not None and known.session != message.session and message.at <= known.at:
-            heard = known  # written into another conversation
         else:
             heard = self._sight(message) if known is None else self._seen_again(known, message)
             heard = self._prompt(message, known, heard)
@@ -286,7 +286,7 @@ class _Reading:
             return False
         dispatch = self._of_prompt(message) or current_at(self._draft.state, message.at)
         if known is not None and not asked and not self._after_dispatch(message, known, dispatch):
-            if known.session == message.session:  # else it was written into another conversation
+            if known.session == message.session:
                 self._note(key, self._seen_again(known, message))
             return True
         self._counts(message, block, dispatch, known)

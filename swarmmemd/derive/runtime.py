@@ -7,7 +7,7 @@ docs/contracts.md, "runtime.json".
 
 from msgspec.structs import replace
 
-from swarmmemd.derive.blocks import checkpoint, given_to_another, said_before
+from swarmmemd.derive.blocks import block_key, checkpoint, given_to_another, said_before
 from swarmmemd.derive.classify import (
     IN_PROGRESS,
     TERMINAL,
@@ -94,7 +94,7 @@ def _judge(draft: Draft, view: Runtime, kind: Kind) -> None:
         dispatch = _dispatch_of(draft, view)
         at = draft.capped(view.output_at, view.check_in, view.written)
         for block in found:
-            if not given_to_another(draft, dispatch, block):
+            if not _is_the_chats(draft, dispatch, block):
                 checkpoint(draft, dispatch, block, at=at, origin=ORIGIN)
     elif kind in (Kind.CHECK_IN, Kind.CHECKPOINT) or (
         kind is Kind.DISPATCHED and _known_dispatch(draft, view)
@@ -200,9 +200,13 @@ def _answer_before(draft: Draft, view: Runtime) -> None:
     if view.output_at is None or view.dispatch_at is None or not last.at <= view.output_at < view.dispatch_at:
         return
     for block in blocks(view, draft.state.worker):
-        if given_to_another(draft, last, block):
-            continue
-        checkpoint(draft, last, block, at=draft.capped(view.output_at), origin=ORIGIN)
+        if not _is_the_chats(draft, last, block):
+            checkpoint(draft, last, block, at=draft.capped(view.output_at), origin=ORIGIN)
+
+
+def _is_the_chats(draft: Draft, dispatch: Dispatch, block: Checkpoint) -> bool:
+    """Whether the chat has given the block to another dispatch, or has still to say whose it is."""
+    return block_key(block) in draft.unread or given_to_another(draft, dispatch, block)
 
 
 def _known_dispatch(draft: Draft, view: Runtime) -> bool:

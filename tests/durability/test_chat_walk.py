@@ -4,6 +4,7 @@ kills at random: afterwards each genuine checkpoint is in exactly one event, on 
 Seeds beside those of the suite: SWARMMEMD_WALK_SEEDS=100-150; longer walks: SWARMMEMD_WALK_STEPS=5000.
 """
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from swarmmemd.layout import CHAT
 from swarmmemd.model import WorkerId
 from swarmmemd.tree import Tree, open_tree
 from tests.support.chats import BUILD
@@ -52,7 +54,7 @@ class Walk:
             )
             for worker in _WORKERS
         }
-        self._ticks = 0
+        self._writes = 0
         self._events: list[dict[str, Any]] = []
         self._open = ExitStack()
         self._tree: Tree | None = None
@@ -66,15 +68,17 @@ class Walk:
         tree = self._opened()
         self._stamp()
         tree.everything()
-        for life in self.lives.values():
-            life.looked_at()
-        if not self._held():
+        held = self._held()
+        for worker, life in self.lives.items():
+            if worker not in held:
+                life.looked_at()
+        if not held:
             self.check()
 
-    def _held(self) -> bool:
-        """Whether a checkpoint waits for its dispatch."""
+    def _held(self) -> list[str]:
+        """The workers of whom a checkpoint waits for its dispatch."""
         tracked = self._tree.turns.workers.values() if self._tree else ()
-        return any(one.state and one.state.chat and one.state.chat.held for one in tracked)
+        return [one.id for one in tracked if one.state and one.state.chat and one.state.chat.held]
 
     def settle(self) -> None:
         """A look, and one when nothing that waits for its dispatch waits any more."""
@@ -109,12 +113,13 @@ class Walk:
         return self._tree
 
     def _stamp(self) -> None:
-        """The clock of the files goes on with each write, as that of a kernel does which is not this quick."""
+        """Each write has a time of its own, as on a machine that is not this quick."""
+        self._writes += 1
+        at = (self.world.now - 1000) * 1_000_000 + self._writes
         for worker in _WORKERS:
-            for path in self.home.profiles.joinpath(worker).glob("*[bnl]"):
-                if path.name in ("runtime.json", "state.db", "state.db-wal", "state.db-journal"):
-                    if os.stat(path).st_mtime_ns > self._ticks:
-                        self._ticks = max(self._ticks, os.stat(path).st_mtime_ns)
+            for name in ("runtime.json", *CHAT):
+                with contextlib.suppress(FileNotFoundError):
+                    os.utime(self.home.profiles / worker / name, ns=(at, at))
 
     def step(self) -> None:
         """One thing happens."""

@@ -193,7 +193,8 @@ class Life:
         text = given.task
         if self.style == "form" or self.world.random.random() < 0.3:
             text = str(BUILD.prompt(given.task))
-        old = [one.task for one in self.given if one.number in self._answered and one.task != given.task]
+        newest = {one.task: one for one in self.given}
+        old = [one.task for one in newest.values() if one.number in self._answered and one.task != given.task]
         if old and self.world.random.random() < 0.4:
             text = "## Memory\n" + "\n".join(f"- {task}" for task in old[-3:]) + "\n\n" + text
         return text if text not in self._rewritten else f"{text}\n\nOnce more, for the {self.world.name()}th time."
@@ -527,7 +528,7 @@ class Life:
         self._session = f"imported-{self.world.name()}"
         self.profile.session(self._session, at=self._minutes())
         # A request for a handoff with a new time, in a new session, is a new one.
-        self._copy(rows, "old" if lifecycle else self.world.random.choice(("old", "new")))
+        self._copy(rows, "old" if lifecycle or self._many else self.world.random.choice(("old", "new")))
         self._session = here
 
     # Databases
