@@ -279,7 +279,9 @@ class _Reading:
             return True
         shown = self._shown_before(message, block) if known is None else None
         if shown is not None:
-            self._note(key, replace(self._sight(message), mission=shown.mission, number=shown.number, count=1))
+            self._note(
+                key, replace(self._sight(message), mission=shown.mission, number=shown.number, count=1)
+            )
             return True
         asked = known is None or self._asked_since(message.session, known.last)
         if asked and self._must_wait(message):

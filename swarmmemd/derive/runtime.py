@@ -42,7 +42,9 @@ def take_up(draft: Draft, view: Runtime) -> bool:
         _answer_before(draft, view)
         _dispatch(draft, view)
         return True
-    if kind is Kind.CONTROL_PLANE_BLOCK or (kind in (Kind.CHECK_IN, Kind.CHECKPOINT) and _is_news(draft, view, kind)):
+    if kind is Kind.CONTROL_PLANE_BLOCK or (
+        kind in (Kind.CHECK_IN, Kind.CHECKPOINT) and _is_news(draft, view, kind)
+    ):
         _dispatch_of(draft, view)
     return False
 

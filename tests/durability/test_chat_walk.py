@@ -28,11 +28,11 @@ _WORKERS = ("builder-1", "builder-2", "builder-3")
 
 
 def _seeds() -> list[int]:
-    first, _, last = os.environ.get("SWARMMEMD_WALK_SEEDS", "1-4").partition("-")
+    first, _, last = os.environ.get("SWARMMEMD_WALK_SEEDS", "1-3").partition("-")
     return list(range(int(first), int(last or first) + 1))
 
 
-_LENGTH = int(os.environ.get("SWARMMEMD_WALK_STEPS", "400"))
+_LENGTH = int(os.environ.get("SWARMMEMD_WALK_STEPS", "300"))
 
 
 class Walk:
@@ -172,7 +172,8 @@ def _same(found: list[Any], due: list[Any], where: str, life: Life) -> None:
     pairs = zip_longest(found, due)
     n, (one, other) = next((n, pair) for n, pair in enumerate(pairs) if pair[0] != pair[1])
     story = "\n".join(life.story[-25:])
-    raise AssertionError(f"{where}: number {n} is {one}, due is {other}, after\n{story}\nnow: {life.doing}{life.told}\nfound {found[-4:]}\ndue {due[-4:]}")
+    told = (f"{where}: number {n} is {one}, due is {other}, after", story, f"now: {life.doing}{life.told}")
+    raise AssertionError("\n".join((*told, f"found {found[-4:]}", f"due {due[-4:]}")))
 
 
 @contextmanager

@@ -10,7 +10,6 @@ import yaml
 from tests.support.cases import CASES
 from tests.support.daemon import Home, until
 
-
 _FOLDER = CASES / "statedb"
 
 

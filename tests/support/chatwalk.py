@@ -57,12 +57,18 @@ class World:
     """What the workers share: the time (ms), chance, and somebody who takes a look when it is needed."""
 
     def __init__(
-        self, seed: int, start: int, passing: Callable[[int], None], glance: Callable[[], None], look: Callable[[], None]
+        self,
+        seed: int,
+        start: int,
+        passing: Callable[[int], None],
+        glance: Callable[[], None],
+        look: Callable[[], None],
     ) -> None:
         self.random = Random(seed)
         self.now = start
         self.glance = glance  # a look
         self.look = look  # a look, until nothing waits
+        self.watched = False  # somebody looks at any time
         self._passing = passing
         self._names = 0
 
@@ -101,7 +107,9 @@ class Life:
         self._sight = 0
         self._texts: dict[str, int] = {}  # user texts, and when each was new
         self._asked_at = 0  # when the text of the nearest user row was new
-        self._words: dict[tuple[str, str], tuple[int, int]] = {}  # when they counted last, and for which dispatch
+        self._words: dict[
+            tuple[str, str], tuple[int, int]
+        ] = {}  # when they counted last, and for which dispatch
         self._many: set[str] = set()  # texts that stand in several rows
         self._rewritten_at = 0
         self._rewritten: set[str] = set()  # texts that stand in rows which were written again, or no more
@@ -197,7 +205,11 @@ class Life:
         old = [one.task for one in newest.values() if one.number in self._answered and one.task != given.task]
         if old and self.world.random.random() < 0.4:
             text = "## Memory\n" + "\n".join(f"- {task}" for task in old[-3:]) + "\n\n" + text
-        return text if text not in self._rewritten else f"{text}\n\nOnce more, for the {self.world.name()}th time."
+        return (
+            text
+            if text not in self._rewritten
+            else f"{text}\n\nOnce more, for the {self.world.name()}th time."
+        )
 
     def _write_dispatch(self, given: Given) -> None:
         again = bool(self.given) and self.given[-1].assignment == given.assignment
@@ -226,7 +238,11 @@ class Life:
         return None
 
     def _begin(self, given: Given, text: str) -> None:
-        text = text if text not in self._rewritten or self.style == "one-line" else f"{text}\n\n({self.world.name()})"
+        text = (
+            text
+            if text not in self._rewritten or self.style == "one-line"
+            else f"{text}\n\n({self.world.name()})"
+        )
         self._user(text)
         self._current = given
         if self.style != "one-line":
@@ -250,7 +266,9 @@ class Life:
             self._write_raw(self._answers[-1])
             self._maybe_look()
             self.profile.runtime(state="executing", checkpointStatus="in_progress", phase=state.lower())
-            self.profile.runtime(lastDispatchAt=self.world.now, lastDispatchMode="oneshot", lastCheckIn=self._iso())
+            self.profile.runtime(
+                lastDispatchAt=self.world.now, lastDispatchMode="oneshot", lastCheckIn=self._iso()
+            )
             self._maybe_look()
             self._write_raw(self._answers[-1])
         else:
@@ -259,7 +277,11 @@ class Life:
 
     def _deliver_first(self) -> bool | None:
         """The prompt, perhaps the answer too, stands in the chat before `runtime.json` says anything."""
-        if self._queue or self.style == "one-line" or (self.style == "raw" and self._unseen):
+        if (
+            self._queue
+            or self.style == "one-line"
+            or (self.style == "raw" and (self._unseen or self.world.watched))
+        ):
             return False
         if self._unseen_dispatch:
             self.world.look()
@@ -375,9 +397,13 @@ class Life:
             case 3:
                 self._say("assistant", block.split("BLOCKER")[0], finish_reason="length")
             case 4:
-                self._say("assistant", "[CONTEXT COMPACTION — REFERENCE ONLY] Before:\n\n" + block, _compressed_summary=1)
+                self._say(
+                    "assistant",
+                    "[CONTEXT COMPACTION — REFERENCE ONLY] Before:\n\n" + block,
+                    _compressed_summary=1,
+                )
             case 5:
-                self._say("assistant", None or "", tool_calls="[]")
+                self._say("assistant", "", tool_calls="[]")
             case _:
                 name = f"cron_digest_{self.world.name()}"
                 self.profile.session(name, random.choice(("cron", "subagent")), at=self._minutes())
@@ -398,7 +424,12 @@ class Life:
 
     def _resume(self) -> bool | None:
         """A restart of the agent: a new session, in which no prompt stands."""
-        if self._queue or self._owner() is None or self._owner() is not self.given[-1] or self._unseen_dispatch:
+        if (
+            self._queue
+            or self._owner() is None
+            or self._owner() is not self.given[-1]
+            or self._unseen_dispatch
+        ):
             return False
         assert self._owner() is not None
         mission = self.given[-1].mission
@@ -412,7 +443,9 @@ class Life:
     # Rows that are written again
 
     def _active(self) -> list[tuple[Any, ...]]:
-        columns = "id, role, content, timestamp, finish_reason" + (", message_uid" if self.profile.schema == 31 else ", NULL")
+        columns = "id, role, content, timestamp, finish_reason" + (
+            ", message_uid" if self.profile.schema == 31 else ", NULL"
+        )
         active = " AND active = 1" if "active" in self.profile.columns else ""
         sql = f"SELECT {columns} FROM messages WHERE session_id = ?{active} ORDER BY id"
         return list(self.profile.con.execute(sql, (self._session,)))
@@ -421,7 +454,9 @@ class Life:
         self._unseen = True
         for n, (_, role, content, timestamp, finish, uid) in enumerate(rows, 1):
             at = (timestamp - BUILD.T0) / 60 if times == "old" else self._minutes() + n / 60_000
-            self.profile.say(role, content, at, self._session, message_uid=uid if uids else None, finish_reason=finish)
+            self.profile.say(
+                role, content, at, self._session, message_uid=uid if uids else None, finish_reason=finish
+            )
         self._touch()
 
     def _touch(self) -> None:
@@ -443,7 +478,9 @@ class Life:
             return False
         tail, random, con = self._tail(), self.world.random, self.profile.con
         kept = "compacted" in self.profile.columns
-        manner = random.choice(("delete", "rotate", "archive" if kept else "delete", "archive" if kept else "delete"))
+        manner = random.choice(
+            ("delete", "rotate", "archive" if kept else "delete", "archive" if kept else "delete")
+        )
         if manner == "rotate":
             self._session_goes_on()
         con.execute("BEGIN IMMEDIATE")
@@ -451,7 +488,8 @@ class Life:
             con.execute("DELETE FROM messages WHERE session_id = ?", (self._session,))
         elif manner == "archive":
             con.execute(
-                "UPDATE messages SET active = 0, compacted = 1 WHERE session_id = ? AND active = 1", (self._session,)
+                "UPDATE messages SET active = 0, compacted = 1 WHERE session_id = ? AND active = 1",
+                (self._session,),
             )
         carried = manner == "archive" and self.profile.schema == 31 and random.random() < 0.6
         if carried:
@@ -465,7 +503,9 @@ class Life:
     def _summary(self, tail: list[tuple[Any, ...]]) -> None:
         quoted = BUILD.block("DONE", f"A summary of piece {self.world.name()}")
         text = f"[CONTEXT COMPACTION — REFERENCE ONLY] What happened before:\n\n{quoted}\n\nThe rest is open."
-        plain = [n for n, row in enumerate(tail) if row[1] != "tool" and not str(row[2]).startswith(("\0", "["))]
+        plain = [
+            n for n, row in enumerate(tail) if row[1] != "tool" and not str(row[2]).startswith(("\0", "["))
+        ]
         if plain and self.world.random.random() < 0.4:
             # Merged into a row that is carried.
             id, role, content, *rest = tail[plain[0]]

@@ -49,7 +49,13 @@ class Worker:
     def answer(self, text: str, minute: float, session: str = "main") -> Message:
         self._row += 1
         return Message(
-            row=self._row, session=session, line=session, at=at(minute), user=False, text="", blocks=parse(text, ME)
+            row=self._row,
+            session=session,
+            line=session,
+            at=at(minute),
+            user=False,
+            text="",
+            blocks=parse(text, ME),
         )
 
     def look(
@@ -65,7 +71,9 @@ class Worker:
         self.events += found.events
         for event in found.events:
             if event.type is EventType.DISPATCH:
-                number = next(d.number for d in reversed(found.state.dispatches) if d.mission == event.mission)
+                number = next(
+                    d.number for d in reversed(found.state.dispatches) if d.mission == event.mission
+                )
                 self._tasks[event.mission, number] = str(event.detail.get("task") or "")
         checkpoints = [event for event in found.events if event.type is EventType.CHECKPOINT]
         return [(event.mission, str(event.detail["result"])) for event in checkpoints]
@@ -84,7 +92,7 @@ def dispatched(mission: str, task: str, minute: float, **more: object) -> Runtim
         check_in=at(minute),
         written=at(minute),
     )
-    return replace(runtime, **more)  # type: ignore[arg-type]
+    return replace(runtime, **more)
 
 
 def done(mission: str, task: str, dispatch: float, raw: str, minute: float) -> Runtime:
