@@ -648,7 +648,7 @@ class Life:
             # Where the start of the dispatch was not seen, this shows its task.
             **({} if state == "IN_PROGRESS" or self._unseen_dispatch else {"currentTask": None}),
         )
-        self._open = self._open and state not in TERMINAL
+        self._open = state not in TERMINAL
 
     def _timeout(self) -> bool | None:
         if not self._open:
