@@ -28,6 +28,7 @@ from swarmmemd.observation import (
     HandoffFile,
     Ledger,
     Observation,
+    Phase,
     Roster,
     Runtime,
     TranscriptText,
@@ -46,6 +47,8 @@ from swarmmemd.state import WorkerState
 
 _T = TypeVar("_T")
 _LONGEST_WAIT = 60.0
+_PATIENCE = 1.0
+"""Seconds that `runtime.json` waits for a chat that cannot be read."""
 
 
 class Clock(msgspec.Struct, frozen=True):
@@ -265,6 +268,9 @@ class Turns:
         met = shown is not None or one.state is not None or self._in_roster(one)
         handoffs = self._new_handoffs(one) if met else ()
         chat = self._chat(one, shown) if met else None
+        if shown is not None and self._waits_for_chat(one, shown):
+            one.runtime.forget()
+            shown = None
         transcripts = self._transcripts_of(one) if met else ()
         news = shown is not None or handoffs or chat is not None or transcripts
         if not news and not self._ledger_is_news(one):
@@ -296,6 +302,13 @@ class Turns:
         """What the journal knows of the texts of one look, each asked for once."""
         one.heard = cache(partial(self._journal.heard, one.id))
         return one.heard
+
+    def _waits_for_chat(self, one: Tracked, shown: Runtime) -> bool:
+        """Whether a message in `runtime.json` has to wait for a moment: the chat says whose it is, and it is locked
+        by a commit of its owner."""
+        since = one.chat.failing_since
+        busy = since is not None and self._clock.monotonic() - since < _PATIENCE
+        return busy and shown.raw is not None and shown.phase != Phase.DISPATCHED
 
     def _transcripts_of(self, one: Tracked) -> tuple[TranscriptText, ...]:
         known = one.state.transcripts if one.state else None

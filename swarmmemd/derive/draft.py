@@ -47,6 +47,8 @@ class Draft:
         self.versions: list[Version] = []
         self.refused: dict[str, str] = {}
         self.newly_heard: dict[str, Heard] = {}
+        self.unread: frozenset[str] = frozenset()
+        """Keys of the blocks in rows of the chat that this look has not judged: the chat says whose they are."""
         self._heard = heard
         dispatches = ((d.mission, d.number) for d in state.dispatches)
         self._tasks = dict(zip(dispatches, seen.tasks, strict=False))

@@ -377,7 +377,8 @@ class Journal:
             self._db.execute(sql, (change.after.worker, *row))
 
     def _heard(self, change: Change) -> None:
-        sql = f"INSERT OR REPLACE INTO heard (worker, key, {_HEARD}) VALUES ({', '.join('?' * 11)})"
+        marks = ", ".join("?" * (2 + len(Heard.__struct_fields__)))
+        sql = f"INSERT OR REPLACE INTO heard (worker, key, {_HEARD}) VALUES ({marks})"
         rows = ((change.after.worker, key, *astuple(heard)) for key, heard in change.heard.items())
         self._db.executemany(sql, rows)
 
