@@ -29,6 +29,7 @@ from swarmmemd.observation import (
     Ledger,
     Observation,
     Phase,
+    Post,
     Roster,
     Runtime,
     TranscriptText,
@@ -66,6 +67,14 @@ class Report(msgspec.Struct, kw_only=True):
     failure: StorageError | None = None
     gone: set[WorkerId] = set()
     skipped_ids: dict[WorkerId, tuple[str, ...]] = {}
+    posted: list["Posted"] = []
+
+
+class Posted(msgspec.Struct, frozen=True):
+    """A post that was recorded and applied, or why it cannot be."""
+
+    id: str
+    rejected: str | None = None
 
 
 class Backoff:
@@ -110,6 +119,10 @@ class Tracked:
         self.bad_ids: tuple[str, ...] = ()
         self.unshown: set[MissionId] = set()
         self.refused: dict[str, str] = {}
+        self.posts: dict[str, Post] = {}
+        """What waits in the inbox, by id; what of it this turn takes, and what is recorded and not applied."""
+        self.taken: dict[str, Posted] = {}
+        self.posted: dict[str, Posted] = {}
         self.memory = Backoff()
         self.shared = Backoff()
 
@@ -272,7 +285,8 @@ class Turns:
             one.runtime.forget()
             shown = None
         transcripts = self._transcripts_of(one) if met else ()
-        news = shown is not None or handoffs or chat is not None or transcripts
+        posts = tuple(post for id, post in sorted(one.posts.items()) if id not in one.posted)
+        news = shown is not None or handoffs or chat is not None or transcripts or posts
         if not news and not self._ledger_is_news(one):
             return None
         return Observation(
@@ -282,6 +296,7 @@ class Turns:
             handoffs=handoffs,
             chat=chat,
             transcripts=transcripts,
+            posts=posts,
             tasks=self._tasks(one) if chat is not None and chat.messages else (),
         )
 
@@ -368,6 +383,7 @@ class Turns:
         if before is not None and found.state.missions.keys() > before.missions.keys():
             one.handoffs.look_again(self._clock.monotonic())  # what was nobody's can be this mission's
         one.refused.update(found.refused)
+        one.taken = {post.id: Posted(post.id, found.rejected.get(post.id)) for post in seen.posts}
         waits = found.state.chat.held if found.state.chat else None
         if waits is not None:
             rest = min(max(waits.since + HOLD - seen.at, 0), HOLD) / 1000
@@ -441,6 +457,8 @@ class Turns:
             report.recorded += self._journal.record(changes)
         for one, change in found:
             one.state = change.after
+            one.posted.update(one.taken)
+            one.taken = {}
             if change.events:
                 one.memory.after = (
                     0.0  # what stands in the way of one file need not stand in the way of these
@@ -482,6 +500,10 @@ class Turns:
                 report.failure = report.failure or error
         if found:
             report.obstacles[one.id] = found
+        report.posted += one.posted.values()
+        for id in one.posted:
+            one.posts.pop(id, None)
+        one.posted = {}
 
     def _apply_own(self, one: Tracked, state: WorkerState | None, now: float) -> list[Obstacle]:
         """One that was never met gets its identity files only."""

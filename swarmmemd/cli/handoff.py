@@ -1,6 +1,6 @@
 """`swarmmemd handoff`: the handoff that counts, and every version there was."""
 
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -16,12 +16,14 @@ Examples:
   swarmmemd handoff show swarm5
   swarmmemd handoff history swarm5 --mission mission-x --json
   swarmmemd handoff show swarm5 --version 3fa1
+  swarmmemd handoff write swarm5 --mission mission-x handoff.md
 """
+_LONGEST = 1 << 20
 
 
 @click.group("handoff", epilog=_EPILOG)
 def handoff_command() -> None:
-    """Show a worker's handoffs: the one that counts, or all versions that were ever seen."""
+    """A worker's handoffs: show the one that counts, list all versions that were ever seen, write one."""
 
 
 @handoff_command.command("show", epilog=_EPILOG)
@@ -48,6 +50,32 @@ def show_command(ctx: click.Context, worker: str, mission: str | None, version: 
     say_line(f"== {found.path}, by {found.author.value}, sha256 {found.sha256[:12]}", err=True)
     say(found.text.decode("utf-8", "replace").rstrip("\n"))
     return Exit.DONE
+
+
+@handoff_command.command("write", epilog=_EPILOG)
+@click.argument("worker")
+@click.argument("file", type=click.File("r", encoding="utf-8", errors="replace"), default="-")
+@click.option(
+    "--mission", help="Which mission, where the text does not say it; else the worker's current one."
+)
+@click.option("--wait", is_flag=True, help="Wait until the daemon has recorded it.")
+@common_options
+@click.pass_context
+def write_command(ctx: click.Context, worker: str, file: IO[str], mission: str | None, wait: bool) -> int:
+    """Hand over a handoff as the worker's own, from FILE or stdin. It is mirrored as one that the worker wrote.
+
+    It goes into the inbox of the daemon and survives a crash from then on; where no daemon runs, the next one
+    records it.
+    """
+    from swarmmemd.cli.posting import post
+    from swarmmemd.errors import UsageError
+    from swarmmemd.model import EventType
+
+    id, of = as_worker(worker), as_mission(mission) if mission is not None else None
+    text = file.read(_LONGEST + 1)
+    if len(text) > _LONGEST:
+        raise UsageError(f"the handoff is longer than {_LONGEST} characters", "Shorten it.")
+    return post(load_config(ctx).config, id, of, EventType.HANDOFF_WRITTEN, text, wait)
 
 
 @handoff_command.command("history", epilog=_EPILOG)

@@ -13,6 +13,7 @@ from swarmmemd.derive.chat import HOLD, begin, floor, look_at_chat
 from swarmmemd.derive.draft import Draft, HeardOf, Known, Safe, Version
 from swarmmemd.derive.handoffs import look_at_handoffs, render_missing
 from swarmmemd.derive.ledger import close_missions, open_missions
+from swarmmemd.derive.posts import look_at_posts
 from swarmmemd.derive.runtime import blocked_at, judge, learn, take_up
 from swarmmemd.derive.transcripts import look_at_transcripts
 from swarmmemd.model import Event
@@ -35,6 +36,8 @@ class Derived(msgspec.Struct, frozen=True):
     """New versions of handoffs."""
     refused: Mapping[str, str] = {}
     """Handoff files that cannot be used, and why."""
+    rejected: Mapping[str, str] = {}
+    """Posts that cannot be taken, by their ids, and why."""
     heard: Mapping[str, Heard] = {}
     """What is known now of texts of the chat, by their keys."""
 
@@ -58,10 +61,18 @@ def derive(
     else:
         _look_at_both(draft, view, seen.chat)
     look_at_transcripts(draft, seen.transcripts)
+    look_at_posts(draft, seen.posts)
     close_missions(draft)
     look_at_handoffs(draft)
     render_missing(draft)
-    return Derived(draft.state, tuple(draft.events), tuple(draft.versions), draft.refused, draft.newly_heard)
+    return Derived(
+        state=draft.state,
+        events=tuple(draft.events),
+        versions=tuple(draft.versions),
+        refused=draft.refused,
+        rejected=draft.rejected,
+        heard=draft.newly_heard,
+    )
 
 
 def _look_at_both(draft: Draft, view: Runtime, chat: Chat | None) -> None:

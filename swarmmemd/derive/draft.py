@@ -46,6 +46,7 @@ class Draft:
         self.events: list[Event] = []
         self.versions: list[Version] = []
         self.refused: dict[str, str] = {}
+        self.rejected: dict[str, str] = {}
         self.newly_heard: dict[str, Heard] = {}
         self.unread: frozenset[str] = frozenset()
         """Keys of the blocks in rows of the chat that this look has not judged: the chat says whose they are."""

@@ -22,19 +22,28 @@ def look_at_handoffs(draft: Draft) -> None:
             continue
         current = draft.state.current
         mission = found.mission or file.named or (current.mission if current else None)
-        at = draft.capped(file.written)
-        author = found.author if found.refused is None else Author.NOBODY
-        draft.versions.append(
-            Version(mission=mission, sha256=file.sha256, author=author, path=file.path, at=at, text=file.data)
-        )
-        if found.refused is not None:
-            draft.refused[file.path] = found.refused
-        elif not draft.met and mission not in draft.state.missions:
-            continue  # base line, as past missions are: it counts when the mission becomes the worker's
-        elif author is Author.DAEMON:
-            _keep(draft, mission, file.sha256, rank(Author.DAEMON, file.local))
-        elif not _written(draft, file, found, mission, at):
-            _written_at_home(draft, file, found, mission)
+        # As past missions are, a handoff of one is base line: it counts when the mission becomes the worker's.
+        base = not draft.met and mission not in draft.state.missions
+        take(draft, file, found, mission, counts=not base)
+
+
+def take(
+    draft: Draft, file: HandoffFile, found: Handoff, mission: MissionId | None, counts: bool = True
+) -> None:
+    """Keeps the file as a version; a usable one `counts` for the mission."""
+    at = draft.capped(file.written)
+    author = found.author if found.refused is None else Author.NOBODY
+    draft.versions.append(
+        Version(mission=mission, sha256=file.sha256, author=author, path=file.path, at=at, text=file.data)
+    )
+    if found.refused is not None:
+        draft.refused[file.path] = found.refused
+    elif not counts:
+        return
+    elif author is Author.DAEMON:
+        _keep(draft, mission, file.sha256, rank(Author.DAEMON, file.local))
+    elif not _written(draft, file, found, mission, at):
+        _written_at_home(draft, file, found, mission)
 
 
 def _has_the_name_of_one(draft: Draft, file: HandoffFile, found: Handoff) -> bool:

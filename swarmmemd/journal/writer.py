@@ -111,6 +111,11 @@ class Journal:
         row = self._row(f"SELECT {_HEARD} FROM heard WHERE worker = ? AND key = ?", worker, key)
         return Heard(**dict(zip(Heard.__struct_fields__, row, strict=True))) if row else None
 
+    def event(self, id: EventId) -> Recorded | None:
+        """The event of that id."""
+        row = self._row("SELECT seq, worker, line FROM event WHERE id = ?", id)
+        return recorded(row[0], row[2], WorkerId(row[1])) if row else None
+
     def tasks(self, worker: WorkerId, count: int) -> tuple[str, ...]:
         """The task texts of the worker's newest `count` dispatches, oldest first; empty where none was given."""
         sql = "SELECT seq, line FROM event WHERE worker = ? AND type = 'dispatch' ORDER BY seq DESC LIMIT ?"

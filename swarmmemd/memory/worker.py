@@ -18,7 +18,7 @@ from swarmmemd.layout import Place
 from swarmmemd.memory.audit import Auditor
 from swarmmemd.memory.growing import GrowingFiles
 from swarmmemd.memory.handoffs import LocalHandoffs
-from swarmmemd.memory.identities import NAMES, introduce
+from swarmmemd.memory.identities import NAMES, introduce, promote
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness, obstacle
 from swarmmemd.memory.summaries import Summaries
 from swarmmemd.memory.versions import Versions
@@ -73,6 +73,11 @@ class Memory:
     def introduce(self, worker: RosterWorker) -> list[Obstacle]:
         """Makes the worker's identity files where they are missing. Raises FileNotFoundError as `apply` does."""
         return self._with_pass(WorkerState(worker=worker.id), 0.0, lambda one: one.introduce(worker))
+
+    def promote(self, worker: RosterWorker, lesson: str, event: EventId) -> bool:
+        """Puts a lesson into the worker's `MEMORY.md`. Raises `Obstructed` and OSError."""
+        with Directory.root(layout.profile(self._root, worker.id)) as profile:
+            return promote(profile, worker, lesson, event, self.auditor)
 
     def reshow(
         self, state: WorkerState, mission: MissionId, now: float, others: Sequence[bytes] = ()
