@@ -230,7 +230,11 @@ class Appending:
         return b"".join(parts)
 
     def append(self, data: bytes) -> None:
-        """Appends and makes durable, the file's name too where it is new."""
+        """Appends and makes durable, the file's name too where it is new. Raises `Refused` for a file that has
+        another name too, a hard link: that one can lie anywhere."""
+        if data and os.fstat(self._descriptor).st_nlink > 1:
+            where = f"{self._directory.shown}/{self.name}"
+            raise Refused(errno.EMLINK, "it has another name too, a hard link: not written to", where)
         if data:
             write_all(self._descriptor, data, self.name)
         sync(self._descriptor, self.name)

@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from swarmmemd.handoff import Author, rank
+from swarmmemd.cut import shortened
+from swarmmemd.handoff import Author, is_local, rank
 from swarmmemd.identity import digest
 from swarmmemd.model import (
     BLOCKING,
@@ -55,6 +56,9 @@ _FACTS = {
 }
 _ENDING = BLOCKING | {CheckpointState.DONE, CheckpointState.HANDOFF}
 """States after which the same task may be dispatched again, and which answer a dispatch."""
+
+MIRRORED = "mirrorShared"
+"""Key of a `handoff-written` that is false where the handoff is not for the shared folder."""
 
 
 def status(mission: MissionState) -> Status:
@@ -167,7 +171,7 @@ def _start(mission: MissionState, event: Event, number: int) -> MissionState:
         event.summary
     )
     objective = task if repeated else ": ".join(filter(None, (event.summary, task)))
-    return replace(mission, title=event.summary[:LINE_KEPT], objective=objective[:LINE_KEPT])
+    return replace(mission, title=_shown(event.summary), objective=_shown(objective))
 
 
 def _dispatch(mission: MissionState, event: Event, number: int) -> MissionState:
@@ -219,15 +223,16 @@ def _complete(mission: MissionState, event: Event, number: int) -> MissionState:
 def _handoff(mission: MissionState, event: Event, number: int) -> MissionState:
     by, path, sha256 = (event.detail.get(key) for key in ("by", "path", "sha256"))
     mission = replace(mission, handoff_asked=False)
-    if by not in set(Author) or not isinstance(sha256, str):
+    if by not in set(Author) - {Author.NOBODY} or not isinstance(sha256, str):
         return mission
-    return kept(mission, sha256, rank(Author(by), local=str(path).startswith("memory/")))
+    local = event.detail.get(MIRRORED) is False
+    return kept(mission, Kept(sha256, rank(Author(by), local=is_local(str(path))), local))
 
 
-def kept(mission: MissionState, sha256: str, rank: int) -> MissionState:
+def kept(mission: MissionState, handoff: Kept) -> MissionState:
     """The mission with this handoff, unless one that counts more stands already. Among equals the later."""
-    counts = mission.handoff is None or rank >= mission.handoff.rank
-    return replace(mission, handoff=Kept(sha256, rank)) if counts else mission
+    counts = mission.handoff is None or handoff.rank >= mission.handoff.rank
+    return replace(mission, handoff=handoff) if counts else mission
 
 
 def _handoff_requested(mission: MissionState, event: Event, number: int) -> MissionState:
@@ -260,6 +265,10 @@ _STEPS: dict[EventType, Callable[[MissionState, Event, int], MissionState]] = {
 }
 
 
+def _shown(text: str) -> str:
+    return shortened(text, LINE_KEPT)
+
+
 def first_line(text: str | None) -> str:
     """The first line of `text` that is not blank; empty for none."""
     return next((line.strip() for line in (text or "").splitlines() if line.strip()), "")
@@ -277,22 +286,22 @@ def checkpoint_lines(event: Event) -> tuple[str, ...]:
     said = event_state(event)
     if said is None or made_by_control_plane(event):
         return ()
-    return (f"{iso(event.at)}: {said.value} — {event.summary[:LINE_KEPT]}",)
+    return (f"{iso(event.at)}: {said.value} — {_shown(event.summary)}",)
 
 
 def blocker_lines(event: Event) -> tuple[str, ...]:
     """The texts that the event puts under Blockers."""
     blocker = event.detail.get("blocker")
     if event.type is EventType.BLOCKED:
-        return (str(blocker or event.summary)[:LINE_KEPT],)
+        return (_shown(str(blocker or event.summary)),)
     if stops(event):
-        return (event.summary[:LINE_KEPT],)
-    return (str(blocker)[:LINE_KEPT],) if blocker else ()
+        return (_shown(event.summary),)
+    return (_shown(str(blocker)),) if blocker else ()
 
 
 def next_action_of(event: Event) -> str | None:
     """The next action that a checkpoint names: empty where it names none, None for another event."""
-    return str(event.detail.get("nextAction") or "")[:LINE_KEPT] if checkpoint_lines(event) else None
+    return _shown(str(event.detail.get("nextAction") or "")) if checkpoint_lines(event) else None
 
 
 def files_of(event: Event) -> tuple[str, ...]:
@@ -316,7 +325,7 @@ def _items(value: Any, split: bool) -> tuple[str, ...]:
         return ()
     lines = value.splitlines()
     parts = [part for line in lines for part in (_commas(line) if split else [line])]
-    return tuple(filter(None, (_without_mark(part)[:LINE_KEPT] for part in parts)))
+    return tuple(filter(None, (_shown(_without_mark(part)) for part in parts)))
 
 
 def _commas(line: str) -> list[str]:

@@ -82,6 +82,11 @@ def said_digest(state: CheckpointState | None, text: str | None) -> str:
     return digest(f"{state or ''} {fold(text).casefold()[:_WORDS_COMPARED]}")
 
 
+def in_time(line: int, event: int) -> bool:
+    """Whether a foreign line of this time (ms) can tell of an event of that time: earlier by a minute at most."""
+    return line >= event - _CLOCKS_APART
+
+
 def gist(event: Event) -> str:
     """The digest of what a checkpoint event says, comparable with that of a foreign line."""
     return said_digest(checkpoint_state(event.detail.get("state")), event.summary)
@@ -91,7 +96,7 @@ def same(event: Event, other: Foreign) -> bool:
     """Whether the foreign line says what `event` says."""
     if event.type is EventType.MISSION_START:
         return other.type is event.type
-    if other.at < event.at - _CLOCKS_APART:
+    if not in_time(other.at, event.at):
         return False
     if event.type in _WORDLESS:
         return other.type is event.type

@@ -6,6 +6,7 @@ docs/contracts.md, "Handoffs".
 
 import hashlib
 import re
+from collections.abc import Collection
 from enum import StrEnum
 
 import msgspec
@@ -14,7 +15,9 @@ from swarmmemd.model import MissionId, WorkerId, iso, mission_id, parse_iso, wor
 from swarmmemd.state import MissionState
 
 _HEADING = re.compile(r"#\s+(?:handoff|session snapshot)\s*(.*)", re.IGNORECASE)
-_PARTS = re.compile(r"\s+[—–-]{1,2}\s+|^[—–-]{1,2}\s+")
+_DASH = re.compile(r"\s+[—–-]{1,2}\s+")
+_NAMES_FOLLOW = re.compile(r"(?:[—–-]{1,2}|:)(?:\s+|$)")
+_ORNAMENT = "`*\"' "
 _FIELD = re.compile(r"(Generated|Mission):\s*(\S.*)")
 _FILLER = re.compile(r"(?:\.{3}|…|<[^<>\n]*>|-\s*\.{3})?")
 _SCANNED = 40
@@ -39,9 +42,11 @@ class Author(StrEnum):
     WORKER = "worker"
     CONTROL_PLANE = "control-plane"
     DAEMON = "daemon"
+    NOBODY = "refused"
+    """It cannot be used. It is kept, so that what is put in its place destroys nothing."""
 
 
-_RANKS = {Author.WORKER: 4, Author.CONTROL_PLANE: 2, Author.DAEMON: 1}
+_RANKS = {Author.WORKER: 4, Author.CONTROL_PLANE: 2, Author.DAEMON: 1, Author.NOBODY: 0}
 OWN = 3
 """From this rank on a handoff is the worker's own."""
 
@@ -50,6 +55,16 @@ def rank(author: Author, local: bool) -> int:
     """How much a handoff counts in its mission: the worker's own, the control plane's, ours. The worker's own in
     the shared folder counts less than one in its own."""
     return OWN if author is Author.WORKER and not local else _RANKS[author]
+
+
+def is_local(path: str) -> bool:
+    """Whether the path of a version lies in the worker's own folder."""
+    return path.startswith("memory/")
+
+
+def mirror(mission: MissionId) -> str:
+    """Where in the worker's own folder the handoff that counts stands."""
+    return f"memory/handoffs/{mission}.md"
 
 
 class Handoff(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,8 +84,9 @@ def sha256(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def read_handoff(text: str, worker: WorkerId) -> Handoff:
-    """What `text`, found as a handoff of `worker`, is. Free text without a heading is the worker's own."""
+def read_handoff(text: str, worker: WorkerId, missions: Collection[MissionId] = ()) -> Handoff:
+    """What `text`, found as a handoff of `worker`, is. Free text without a heading is the worker's own. A heading
+    that names but one of `missions`, the worker's, names no other worker."""
     lines = text.removeprefix("\ufeff").splitlines()
     first = next((line for line in lines if line.strip()), "")
     heading = _HEADING.fullmatch(first.strip())
@@ -78,7 +94,12 @@ def read_handoff(text: str, worker: WorkerId) -> Handoff:
         return Handoff(template=Template.NONE, author=Author.WORKER, refused="empty")
     if heading is None:
         return Handoff(template=Template.NONE, author=_author(Template.NONE, text))
-    return _with_heading(text, lines, heading[1], worker)
+    names = _names(heading[1].strip())
+    if len(names) == 1 and names[0] in missions:
+        names = [worker, names[0]]
+    if heading[1] and not (names and worker_id(names[0])) and not _NAMES_FOLLOW.fullmatch(heading[1]):
+        return _with_title(text, lines)
+    return _with_names(text, lines, names, worker)
 
 
 def named_mission(lines: list[str]) -> MissionId | None:
@@ -87,16 +108,36 @@ def named_mission(lines: list[str]) -> MissionId | None:
     heading = _HEADING.fullmatch(first.removeprefix("\ufeff").strip())
     if heading is None:
         return None
-    names = [part for part in _PARTS.split(heading[1].strip()) if part]
+    names = _names(heading[1].strip())
     return mission_id(names[1] if len(names) > 1 else _fields(lines).get("Mission"))
 
 
-def _with_heading(text: str, lines: list[str], rest: str, worker: WorkerId) -> Handoff:
+def _names(rest: str) -> list[str]:
+    """The worker and the mission that a heading names behind its first dash, or a colon, without ornament."""
+    follow = _NAMES_FOLLOW.match(rest)
+    parts = _DASH.split(rest[follow.end() :]) if follow else []
+    return [name for part in parts if (name := part.strip(_ORNAMENT))]
+
+
+def _sections(text: str) -> dict[str, str]:
     from swarmmemd.render.summary import bodies  # who only asks for the mission does not pay for it
 
-    names = [part for part in _PARTS.split(rest.strip()) if part]
+    return bodies(text)
+
+
+def _with_title(text: str, lines: list[str]) -> Handoff:
+    """`# Handoff notes`: free text under a title of the worker's own choice."""
+    return Handoff(
+        template=Template.NONE,
+        author=_author(Template.NONE, text),
+        mission=mission_id(_fields(lines).get("Mission")),
+        refused="the form is not filled in" if _is_form(_sections(text)) else None,
+    )
+
+
+def _with_names(text: str, lines: list[str], names: list[str], worker: WorkerId) -> Handoff:
     fields = _fields(lines)
-    sections = bodies(text)
+    sections = _sections(text)
     template = Template.FULL if len(names) > 1 or "Mission" not in fields else Template.GENERATED
     wanted = "Next exact action" if template is Template.FULL else "Next action"
     named_mission = names[1] if len(names) > 1 else fields.get("Mission")
@@ -114,16 +155,20 @@ def _with_heading(text: str, lines: list[str], rest: str, worker: WorkerId) -> H
 def _refusal(
     found: Handoff, names: list[str], mission: str | None, sections: dict[str, str], worker: WorkerId
 ) -> str | None:
-    """Why the file is not used: nothing of it is mirrored, and it replaces nothing."""
-    if names and names[0] != worker:
+    """Why the file is not used: nothing of it is mirrored, and it keeps no place of a handoff."""
+    if names and names[0].casefold() != worker.casefold():
         return f"it is a handoff of {names[0][:80]}"
-    if sections and all(_FILLER.fullmatch(body.strip()) for body in sections.values()):
+    if _is_form(sections):
         return "the form is not filled in"
     if mission is not None and found.mission is None:
         return f"{mission[:80]!r} is no mission id"
     if found.next_action is None:
         return "it is cut off: it has no next action"
     return None
+
+
+def _is_form(sections: dict[str, str]) -> bool:
+    return bool(sections) and all(_FILLER.fullmatch(body.strip()) for body in sections.values())
 
 
 def _author(template: Template, text: str) -> Author:

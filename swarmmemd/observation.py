@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
-from swarmmemd.model import Absent, AssignmentId, Checkpoint, MissionId, Unreadable, WorkerId
+from swarmmemd.model import Absent, AssignmentId, Checkpoint, EventType, MissionId, Unreadable, WorkerId
 
 
 class Phase(StrEnum):
@@ -119,10 +119,11 @@ Roster = Mapping[WorkerId, RosterWorker]
 
 class HandoffFile(msgspec.Struct, frozen=True, kw_only=True):
     """A handoff file that changed and stands still. `path` is below the profile, or below the shared root where
-    it is not `local`; `written` is its mtime in ms."""
+    it is not `local`; `named` the mission whose name the file has, None for the latest; `written` its mtime in ms."""
 
     path: str
     local: bool
+    named: MissionId | None = None
     data: bytes
     sha256: str
     written: int
@@ -207,6 +208,20 @@ class TranscriptText(msgspec.Struct, frozen=True, kw_only=True):
     again: bool = False
 
 
+class Post(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody left for the worker's memory: an event, or a handoff (`type` is `handoff-written`, `text` the
+    whole file). `id` is the random name under which it was left, `at` when, ms."""
+
+    id: str
+    at: int
+    worker: WorkerId
+    type: EventType
+    text: str
+    mission: MissionId | None = None
+    assignment: AssignmentId | None = None
+    detail: Mapping[str, str | int | float | None] = {}
+
+
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """All that one look shows of one worker. `at` is when the look was, ms: no event is later than that."""
 
@@ -217,5 +232,6 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """Only those whose text is not known yet."""
     chat: Chat | None = None
     transcripts: tuple[TranscriptText, ...] = ()
+    posts: tuple[Post, ...] = ()
     tasks: tuple[str, ...] = ()
     """The task texts of the dispatches in the worker's state, in their order; empty where none is known."""

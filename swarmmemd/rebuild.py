@@ -52,6 +52,9 @@ def rebuild(tree: Tree, worker: WorkerId | None = None, mission: MissionId | Non
         changed.update(dict.fromkeys(done))
         if not done:
             break
+    if changed:
+        tree.everything()  # an archive follows its parts
+        tree.settle()
     return Rebuilt(tuple(changed), tuple(problems))
 
 

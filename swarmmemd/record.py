@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from swarmmemd.cut import beginning
 from swarmmemd.foreign import Foreign, understand
 from swarmmemd.model import (
     Event,
@@ -49,23 +50,30 @@ def encode(event: Event) -> bytes:
 
 def _shortened(line: dict[str, Any]) -> bytes:
     """Cuts the longest value again and again, by half of it or by what is too much, until the line fits."""
-    kept = _texts(line)
-    whole_texts = dict(kept)
+    texts = _texts(line)
+    kept = {path: len(text) for path, text in texts.items()}
     while len(data := _encoder.encode(line)) >= LINE_LIMIT:
-        path = max(kept, key=lambda key: len(kept[key]))
-        if len(kept[path]) <= _SHORTEST_CUT:
+        path = max(kept, key=lambda key: kept[key])
+        if kept[path] <= _SHORTEST_CUT:
             line.pop("event", None)  # thousands of short values: none of ours
-            kept = {path: text for path, text in kept.items() if path == "summary"}
+            kept = {path: length for path, length in kept.items() if path == "summary"}
             continue
         excess = len(data) - LINE_LIMIT + _SHORTEST_CUT
-        keep = max(len(kept[path]) - max(excess // 3, _SHORTEST_CUT), len(kept[path]) // 2)
-        kept[path] = whole_texts[path][:keep]
-        text = f"{kept[path]}… [cut, {len(whole_texts[path])} characters]"
-        if path == "summary":
-            line["summary"] = text
-        else:
-            line["event"] = {**line["event"], path.removeprefix("event."): text}
-    return data
+        kept[path] = max(kept[path] - max(excess // 3, _SHORTEST_CUT), kept[path] // 2)
+        _put(line, path, texts[path][: kept[path]], len(texts[path]))
+    # Only now is looked where each may be cut: it takes longer, and makes nothing longer.
+    for path, length in kept.items():
+        if length < len(texts[path]):
+            _put(line, path, beginning(texts[path], length), len(texts[path]))
+    return _encoder.encode(line)
+
+
+def _put(line: dict[str, Any], path: str, text: str, length: int) -> None:
+    value = f"{text}… [cut, {length} characters]"
+    if path == "summary":
+        line["summary"] = value
+    else:
+        line["event"] = {**line["event"], path.removeprefix("event."): value}
 
 
 def _texts(line: dict[str, Any]) -> dict[str, str]:

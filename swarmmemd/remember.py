@@ -3,18 +3,23 @@
 Own lines count by their id, another writer's by what they say. docs/architecture.md, "Without a journal".
 """
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import replace
 
-from swarmmemd.fold import CONTROL_PLANE, event_state, fold, number_of
-from swarmmemd.foreign import Foreign, gist, said_digest, values
+from swarmmemd.fold import CONTROL_PLANE, checkpoint_lines, event_state, fold, number_of
+from swarmmemd.foreign import Foreign, gist, in_time, said_digest, values
 from swarmmemd.identity import digest, event_id
-from swarmmemd.model import BLOCKING, Event, EventType, MissionId, WorkerId
+from swarmmemd.model import BLOCKING, Event, EventType, MissionId, WorkerId, checkpoint_state, parse_iso
+from swarmmemd.render.markdown import bullet
 from swarmmemd.state import Dispatch, Look, WorkerState
 
 Line = Event | Foreign
+
+_Told = tuple[MissionId, str]
+_BULLET = re.compile(r"- (?P<at>[0-9T:.-]{23}Z): (?P<state>[A-Z_]+) — (?P<text>.*)")
 
 
 def remember(
@@ -37,6 +42,41 @@ def remember(
         elif line.mission == mission:
             memory.foreign(line, mission)
     return memory.state, tuple(memory.events)
+
+
+def bullets_before(
+    events: Iterable[Event], bullets: Iterable[tuple[MissionId, str]]
+) -> list[tuple[MissionId, str]]:
+    """Those bullets under Checkpoints of `SUMMARY.md` that were ours, though no event has these words and this time.
+
+    An event for which another writer's line stands is read back with the time and the words of that line. The
+    bullet still has those that the event was recorded with.
+    """
+    mine = [
+        (event.mission, bullet(line)) for event in events if event.mission for line in checkpoint_lines(event)
+    ]
+    known, stand = set(mine), dict.fromkeys(bullets)
+    left: dict[_Told, list[tuple[int, tuple[MissionId, str]]]] = {}
+    for one in stand:
+        if one not in known and (told := _told(*one)):
+            left.setdefault(told[0], []).append((told[1], one))
+    found = []
+    for told in (_told(*one) for one in mine if one not in stand):
+        twins = left.get(told[0], []) if told else []
+        twin = next((twin for twin in twins if told and in_time(told[1], twin[0])), None)
+        if twin is not None:
+            twins.remove(twin)
+            found.append(twin[1])
+    return found
+
+
+def _told(mission: MissionId, line: str) -> tuple[_Told, int] | None:
+    """What a bullet says, and at which time; None for one of another shape."""
+    found = _BULLET.fullmatch(line)
+    at = parse_iso(found["at"]) if found else None
+    if found is None or at is None:
+        return None
+    return (mission, said_digest(checkpoint_state(found["state"]), found["text"])), at
 
 
 class _Memory:

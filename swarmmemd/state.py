@@ -48,10 +48,12 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """The handoff of a mission that counts: which text, and how much it counts (`handoff.rank`)."""
+    """The handoff of a mission that counts: which text, and how much it counts (`handoff.rank`). One that is `local`
+    is not for the shared folder."""
 
     sha256: str
     rank: int
+    local: bool = False
 
 
 class MissionState(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +105,9 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
 
     `first` and `last` number the sights of the worker's chat: when the text was new, and when it counted last.
     `row`, `session`, `at` and `generation` are of the newest row with it. `mission` and `number` name the dispatch
-    that it was given to (number 0: to none), `count` how often it counted there. Only digests are kept of texts.
+    that it was given to (number 0: to none), `count` how often it counted there. `seen` is the sight of the newest
+    row, and `copied` whether that was written from an older one. `rows` is in how many rows the text stands, and
+    `copies` how many of those that stood before may still be written again. Only digests are kept of texts.
     """
 
     first: int
@@ -115,6 +119,10 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     mission: MissionId | None = None
     number: int = 0
     count: int = 0
+    seen: int = 0
+    rows: int = 1
+    copies: int = 0
+    copied: bool = False
 
 
 class Asked(msgspec.Struct, frozen=True):

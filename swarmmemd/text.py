@@ -2,13 +2,24 @@
 
 import re
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_DIRECTION = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_CONTROLS = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029{_DIRECTION}\ud800-\udfff]")
 
 
 def harmless(text: str) -> str:
     """`text` with control, escape and direction characters shown as `\\x1b` and the like; line breaks and tabs
     stay."""
     return _CONTROLS.sub(lambda found: _shown(found[0]), text) if not text.isprintable() else text
+
+
+def harmless_json(text: str) -> str:
+    """A document of JSON with the same characters escaped as `\\u009b`: it says the same."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def on_one_line(text: str) -> str:
+    """`text`, harmless, with its line breaks and tabs shown too: a name of a file can hold some."""
+    return harmless(text).replace("\n", "\\x0a").replace("\t", "\\x09")
 
 
 def _shown(character: str) -> str:

@@ -12,16 +12,19 @@ from contextlib import ExitStack, contextmanager
 import msgspec
 
 import swarmmemd
-from swarmmemd import layout
+from swarmmemd import inbox, layout
 from swarmmemd.config import Config
 from swarmmemd.durable import Directory, private_directory, sweep_temporaries
 from swarmmemd.errors import DeniedError, StorageError
 from swarmmemd.instance import Holder, Instance
 from swarmmemd.journal import Journal
 from swarmmemd.memory.audit import AuditLog
+from swarmmemd.memory.obstacles import Obstructed
 from swarmmemd.memory.shared import SharedMemory
+from swarmmemd.memory.versions import Versions
 from swarmmemd.memory.worker import Memory
-from swarmmemd.model import MissionId, Unreadable, WorkerId, iso
+from swarmmemd.model import EventId, MissionId, Unreadable, WorkerId, iso
+from swarmmemd.observation import RosterWorker
 from swarmmemd.redact import Redactor
 from swarmmemd.sources.profiles import Profiles, list_profiles
 from swarmmemd.turn import Clock, Report, Turns
@@ -52,23 +55,22 @@ class Tree:
         self.config = config
         self.state = state
         self.journal = journal
-        redactor = Redactor(config.redact.patterns, config.redact.allow)
-        local = redactor if config.redact.local else None
-        self.memory = Memory(
-            config.profiles_root, journal, config.coexist.settle_ms / 1000, clock.wall, local
-        )
+        self._versions = Versions(journal, _redactor(config))
+        settle, redact = config.coexist.settle_ms / 1000, config.redact.local
+        self.memory = Memory(config.profiles_root, journal, settle, clock.wall, self._versions, redact)
         self.shared = SharedMemory(
             config.shared_root,
             config.profiles_root,
             journal,
-            redactor,
+            self._versions,
             self.memory.auditor,
             claim=lambda: instance.take_root(config.shared_root),
         )
-        self.turns = Turns(config, journal, self.memory, self.shared, clock)
+        self.turns = Turns(config, journal, self.memory, self.shared, self._versions, clock)
         self.audit = AuditLog(state, journal)
         self._clock = clock
         self._instance = instance
+        self._listed_well = False
 
     def discover(self) -> Found:
         """Lists the profiles and tracks the workers among them. Raises `HeldError` if another daemon writes to a
@@ -79,6 +81,7 @@ class Tree:
         except DeniedError as error:
             return Found(trouble=str(error))
         listed = self._listed()
+        self._listed_well = not isinstance(listed, Unreadable)
         if isinstance(listed, Unreadable):
             return Found(trouble=listed.reason)
         new = frozenset(worker for worker in listed.workers if worker not in self.turns.workers)
@@ -94,6 +97,11 @@ class Tree:
 
     def reconfigure(self, config: Config) -> None:
         """Takes over a configuration with the same roots."""
+        if config.redact != self.config.redact:
+            self._versions.redactor = _redactor(config)
+            self.memory.handoffs.redact(config.redact.local)
+            self.turns.redact(config.redact.local)
+            self.shared.redact_anew()
         self.config = config
         self.memory.settle_within(config.coexist.settle_ms / 1000)
 
@@ -128,6 +136,26 @@ class Tree:
         """Archives a completed mission. Gives the number of files that changed; None if nobody completed it."""
         return self.shared.archive_by_hand(mission)
 
+    def promote(self, event: EventId, lesson: str | None) -> bool | None:
+        """Puts a lesson from an event (by default what it says) into its worker's `MEMORY.md`. Says whether it was not
+        there yet; None if there is no such event. Raises `StorageError`."""
+        found = self.journal.event(event)
+        if found is None:
+            return None
+        worker = found.event.worker
+        roster = self.turns.roster.value or {}
+        entry = roster.get(worker) or RosterWorker(id=worker, name=worker)
+        try:
+            return self.memory.promote(entry, lesson or found.event.summary, event)
+        except Obstructed as stopped:
+            raise StorageError(
+                f"{stopped.obstacle.path}: {stopped.obstacle.reason}", "Try it again."
+            ) from stopped
+        except OSError as error:
+            raise StorageError(
+                f"{error.filename or worker}: {error.strerror}", "Check what stands there."
+            ) from error
+
     def problems(self) -> tuple[str, ...]:
         """What cannot be read or written now, a line each."""
         workers = self.turns.workers.values()
@@ -142,15 +170,52 @@ class Tree:
             unread.append(self.audit.trouble)
         return (*unread, *(f"{one.id}/{o.path}: {o.reason}" for one in workers for o in one.obstacles))
 
+    def look_at_archives(self) -> None:
+        """Looks whether somebody has changed a part of what was archived; the next turn archives it again."""
+        for worker, mission in self.turns.completed():
+            self.shared.changed(worker, mission)
+
     def everything(self) -> Report:
         """One turn for every worker."""
-        return self.turns.run(tuple(self.turns.workers))
+        self.look_at_archives()
+        self.take_posts()
+        report = self.turns.run(tuple(self.turns.workers))
+        self.posted(report)
+        return report
+
+    def take_posts(self) -> frozenset[WorkerId]:
+        """Hands the posts in the inbox to their workers, and says to whom. What is none is set aside with its reason.
+
+        Raises OSError where the inbox cannot be read.
+        """
+        to: set[WorkerId] = set()
+        for name, post in inbox.posts(self.state):
+            if isinstance(post, str):
+                inbox.reject(self.state, name, post)
+            elif (one := self.turns.workers.get(post.worker)) is not None:
+                one.posts.setdefault(post.id, post)
+                to.add(post.worker)
+            elif self._listed_well:
+                inbox.reject(self.state, name, f"there is no worker {post.worker}")
+        return frozenset(to)
+
+    def posted(self, report: Report) -> None:
+        """Takes away what is recorded and applied, and sets aside what cannot be. Raises OSError."""
+        for one in report.posted:
+            if one.rejected is None:
+                inbox.take_away(self.state, one.id)
+            else:
+                inbox.reject(self.state, inbox.post_name(one.id), one.rejected)
 
     def _listed(self) -> Profiles | Unreadable:
         workers = self.config.workers
         self.turns.roster.look(self._clock.monotonic(), self._clock.wall())
         roster = self.turns.roster.value or {}
         return list_profiles(self.config.profiles_root, roster.keys(), workers.include, workers.exclude)
+
+
+def _redactor(config: Config) -> Redactor:
+    return Redactor(config.redact.patterns, config.redact.allow)
 
 
 @contextmanager

@@ -14,12 +14,13 @@ from swarmmemd import layout
 from swarmmemd.config import Config
 from swarmmemd.derive import HOLD, HeardOf, Safe, Version, derive, floor
 from swarmmemd.errors import StorageError
-from swarmmemd.handoff import sha256
+from swarmmemd.handoff import Author, is_local, mirror, sha256
 from swarmmemd.journal import Change, Journal, KeptHandoff, Recorded, Rendered
 from swarmmemd.memory.obstacles import Obstacle, obstacle
 from swarmmemd.memory.readback import read_back
 from swarmmemd.memory.shared import SharedMemory
 from swarmmemd.memory.summaries import rendered_by
+from swarmmemd.memory.versions import Versions
 from swarmmemd.memory.worker import Memory
 from swarmmemd.model import Absent, Event, MissionId, WorkerId
 from swarmmemd.observation import (
@@ -27,12 +28,14 @@ from swarmmemd.observation import (
     HandoffFile,
     Ledger,
     Observation,
+    Phase,
+    Post,
     Roster,
-    RosterWorker,
     Runtime,
     TranscriptText,
 )
-from swarmmemd.remember import remember
+from swarmmemd.remember import bullets_before, remember
+from swarmmemd.render.summary import CHECKPOINTS
 from swarmmemd.seam import seam
 from swarmmemd.sources.chat import ChatSource, Wanted
 from swarmmemd.sources.file import FileSource
@@ -45,6 +48,8 @@ from swarmmemd.state import WorkerState
 
 _T = TypeVar("_T")
 _LONGEST_WAIT = 60.0
+_PATIENCE = 1.0
+"""Seconds that `runtime.json` waits for a chat that cannot be read."""
 
 
 class Clock(msgspec.Struct, frozen=True):
@@ -62,6 +67,14 @@ class Report(msgspec.Struct, kw_only=True):
     failure: StorageError | None = None
     gone: set[WorkerId] = set()
     skipped_ids: dict[WorkerId, tuple[str, ...]] = {}
+    posted: list["Posted"] = []
+
+
+class Posted(msgspec.Struct, frozen=True):
+    """A post that was recorded and applied, or why it cannot be."""
+
+    id: str
+    rejected: str | None = None
 
 
 class Backoff:
@@ -105,8 +118,11 @@ class Tracked:
         self.heard: HeardOf | None = None
         self.bad_ids: tuple[str, ...] = ()
         self.unshown: set[MissionId] = set()
-        self.introduced: RosterWorker | None = None
         self.refused: dict[str, str] = {}
+        self.posts: dict[str, Post] = {}
+        """What waits in the inbox, by id; what of it this turn takes, and what is recorded and not applied."""
+        self.taken: dict[str, Posted] = {}
+        self.posted: dict[str, Posted] = {}
         self.memory = Backoff()
         self.shared = Backoff()
 
@@ -144,12 +160,19 @@ class Turns:
     """Runs turns over the workers that it was given."""
 
     def __init__(
-        self, config: Config, journal: Journal, memory: Memory, shared: SharedMemory, clock: Clock
+        self,
+        config: Config,
+        journal: Journal,
+        memory: Memory,
+        shared: SharedMemory,
+        versions: Versions,
+        clock: Clock,
     ) -> None:
         self._profiles_root, self._shared_root = config.profiles_root, config.shared_root
         self._transcripts = config.transcripts
         self._shared = shared
-        self.safe: Safe = shared.redacted if config.redact.local else str
+        self._versions = versions
+        self.redact(config.redact.local)
         self._journal = journal
         self._memory = memory
         self._clock = clock
@@ -160,6 +183,10 @@ class Turns:
         self.roster: FileSource[Roster] = FileSource(
             "roster", layout.roster(config.workspace_root), parse_roster
         )
+
+    def redact(self, local: bool) -> None:
+        """Says whether what is recorded from now on is redacted, and so the worker's own memory."""
+        self.safe: Safe = self._versions.redacted if local else str
 
     def track(self, worker: WorkerId) -> Tracked:
         """Begins to watch a worker; twice is once."""
@@ -177,6 +204,11 @@ class Turns:
     def retire(self, worker: WorkerId) -> None:
         """Stops to watch a worker. Its memory stays."""
         self.workers.pop(worker, None)
+
+    def completed(self) -> list[tuple[WorkerId, MissionId]]:
+        """Every completed mission of every worker that is watched."""
+        states = [one.state for one in self.workers.values() if one.state is not None]
+        return [(state.worker, m.mission) for state in states for m in state.missions.values() if m.completed]
 
     def run(self, workers: Iterable[WorkerId]) -> Report:
         """One turn for these workers. What cannot be done now is in the report, with when to come back."""
@@ -249,8 +281,12 @@ class Turns:
         met = shown is not None or one.state is not None or self._in_roster(one)
         handoffs = self._new_handoffs(one) if met else ()
         chat = self._chat(one, shown) if met else None
+        if shown is not None and self._waits_for_chat(one, shown):
+            one.runtime.forget()
+            shown = None
         transcripts = self._transcripts_of(one) if met else ()
-        news = shown is not None or handoffs or chat is not None or transcripts
+        posts = tuple(post for id, post in sorted(one.posts.items()) if id not in one.posted)
+        news = shown is not None or handoffs or chat is not None or transcripts or posts
         if not news and not self._ledger_is_news(one):
             return None
         return Observation(
@@ -260,6 +296,7 @@ class Turns:
             handoffs=handoffs,
             chat=chat,
             transcripts=transcripts,
+            posts=posts,
             tasks=self._tasks(one) if chat is not None and chat.messages else (),
         )
 
@@ -281,6 +318,13 @@ class Turns:
         one.heard = cache(partial(self._journal.heard, one.id))
         return one.heard
 
+    def _waits_for_chat(self, one: Tracked, shown: Runtime) -> bool:
+        """Whether a message in `runtime.json` has to wait for a moment: the chat says whose it is, and it is locked
+        by a commit of its owner."""
+        since = one.chat.failing_since
+        busy = since is not None and self._clock.monotonic() - since < _PATIENCE
+        return busy and shown.raw is not None and shown.phase != Phase.DISPATCHED
+
     def _transcripts_of(self, one: Tracked) -> tuple[TranscriptText, ...]:
         known = one.state.transcripts if one.state else None
         return one.transcripts.look(known or {}, self._clock.monotonic(), self._clock.wall())
@@ -294,18 +338,34 @@ class Turns:
 
     def _new_handoffs(self, one: Tracked) -> tuple[HandoffFile, ...]:
         """The files whose text is no version that is known, nor the redacted form of one."""
-        new: dict[str, HandoffFile] = {}
+        new: dict[tuple[str, MissionId | None], HandoffFile] = {}
         safe: set[str] = set()
-        for file in one.handoffs.look(self._clock.monotonic(), self._clock.wall()):
-            if file.sha256 not in safe and not self._journal.knows_handoff(one.id, file.sha256):
-                new.setdefault(file.sha256, file)
-                safe.add(sha256(self._shared.safe(file.data)))
+        found = one.handoffs.look(self._clock.monotonic(), self._clock.wall())
+        # Of one text in two places the one counts that the worker wrote at home.
+        for file in sorted(found, key=lambda file: (not file.local, file.named is not None)):
+            at_home = not file.local and any(sha == file.sha256 for sha, _ in new)
+            if not at_home and file.sha256 not in safe and self._is_news(one, file):
+                new.setdefault((file.sha256, file.named), file)
+                safe.update({sha256(self._versions.safe(file.data))} - {file.sha256})
         gone = [
             path for path in one.refused if path in one.handoffs.fresh or path not in one.handoffs.present
         ]
         for path in gone:
             del one.refused[path]
-        return tuple(new.values())
+        return tuple(sorted(new.values(), key=lambda file: file.written))
+
+    def _is_news(self, one: Tracked, file: HandoffFile) -> bool:
+        """One that was refused is refused again, so that `status` can say why; one that was base line counts once its
+        mission is the worker's; one that was known from the shared folder only counts for more where the worker
+        writes it at home."""
+        known = self._versions.known(one.id, file.data)
+        if known is None or known.author is Author.NOBODY:
+            return True
+        mission = one.state.missions.get(known.mission) if one.state and known.mission else None
+        if mission is not None and mission.handoff is None:
+            return True
+        mirrored = known.mission is not None and file.path == mirror(known.mission)
+        return known.sha256 == file.sha256 and file.local and not is_local(known.path) and not mirrored
 
     def _ledger_is_news(self, one: Tracked) -> bool:
         """A ledger alone tells of a worker only once the worker was met, or is named by the roster."""
@@ -317,10 +377,13 @@ class Turns:
 
     def _derived(self, seen: Observation, one: Tracked, report: Report) -> Change:
         before = self._state(one)
-        heard = partial(self._journal.heard, one.id)
+        heard, one.heard = one.heard or self._heard_of(one), None
         found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows, self.safe, heard)
         one.ledger = seen.ledger
+        if before is not None and found.state.missions.keys() > before.missions.keys():
+            one.handoffs.look_again(self._clock.monotonic())  # what was nobody's can be this mission's
         one.refused.update(found.refused)
+        one.taken = {post.id: Posted(post.id, found.rejected.get(post.id)) for post in seen.posts}
         waits = found.state.chat.held if found.state.chat else None
         if waits is not None:
             rest = min(max(waits.since + HOLD - seen.at, 0), HOLD) / 1000
@@ -338,7 +401,7 @@ class Turns:
         return KeptHandoff(
             mission=version.mission,
             sha256=version.sha256,
-            redacted=sha256(self._shared.safe(version.text)),
+            redacted=sha256(self._versions.safe(version.text)),
             author=version.author,
             path=version.path,
             at=version.at,
@@ -366,9 +429,19 @@ class Turns:
         if not files:
             return None
         state, events = remember(worker, [(file.mission, file.lines) for file in files])
+        bullets = bullets_before(events, [(file.mission, line) for file in files for line in file.bullets])
+        earlier = tuple(Rendered(mission, CHECKPOINTS, line) for mission, line in bullets)
         self._journal.settle(marks=[file.mark for file in files])
         self._journal.record(
-            [Change(before=None, after=state, events=events, rendered=_rendered(events), applied=True)]
+            [
+                Change(
+                    before=None,
+                    after=state,
+                    events=events,
+                    rendered=_rendered(events) + earlier,
+                    applied=True,
+                )
+            ]
         )
         return state
 
@@ -384,6 +457,8 @@ class Turns:
             report.recorded += self._journal.record(changes)
         for one, change in found:
             one.state = change.after
+            one.posted.update(one.taken)
+            one.taken = {}
             if change.events:
                 one.memory.after = (
                     0.0  # what stands in the way of one file need not stand in the way of these
@@ -407,8 +482,6 @@ class Turns:
         return report
 
     def _apply(self, one: Tracked, report: Report) -> None:
-        if one.state is None:
-            return
         now = self._clock.monotonic()
         found: list[Obstacle] = []
         try:
@@ -419,7 +492,7 @@ class Turns:
             # The profile is gone. It is never made again; what was to be written there waits, out of the way.
             self._journal.settle(unplaced=[record.seq for record in self._journal.waiting(one.id)])
             return
-        if now >= one.shared.after and not one.memory.obstacles:
+        if one.state is not None and now >= one.shared.after:
             try:
                 one.shared.note(self._shared.apply(one.state), now)
                 found += one.shared.obstacles
@@ -427,18 +500,23 @@ class Turns:
                 report.failure = report.failure or error
         if found:
             report.obstacles[one.id] = found
+        report.posted += one.posted.values()
+        for id in one.posted:
+            one.posts.pop(id, None)
+        one.posted = {}
 
-    def _apply_own(self, one: Tracked, state: WorkerState, now: float) -> list[Obstacle]:
-        obstacles = self._memory.apply(state, now)
+    def _apply_own(self, one: Tracked, state: WorkerState | None, now: float) -> list[Obstacle]:
+        """One that was never met gets its identity files only."""
+        obstacles: list[Obstacle] = []
+        if state is not None:
+            obstacles += self._memory.apply(state, now)
+            for mission in one.unshown:
+                obstacles += self._memory.reshow(state, mission, now)
+            if not obstacles:
+                one.unshown.clear()
         entry = self.roster.value.get(one.id) if self.roster.value is not None else None
-        if entry is not None and entry != one.introduced:
-            found = self._memory.introduce(entry)
-            obstacles += found
-            one.introduced = None if found else entry
-        for mission in one.unshown:
-            obstacles += self._memory.reshow(state, mission, now)
-        if not obstacles:
-            one.unshown.clear()
+        if entry is not None:
+            obstacles += self._memory.introduce(entry)
         return obstacles
 
 

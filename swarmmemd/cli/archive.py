@@ -4,8 +4,9 @@ import time
 
 import click
 
-from swarmmemd.cli.options import common_options, load_config
-from swarmmemd.errors import Exit, HeldError, NotRunningError, UsageError
+from swarmmemd.cli.options import as_mission, common_options, load_config
+from swarmmemd.cli.output import say_line
+from swarmmemd.errors import Exit, HeldError, NotRunningError, StorageError
 
 _EPILOG = """\b
 Examples:
@@ -27,13 +28,10 @@ def archive_command(ctx: click.Context, mission: str, allow_root: bool) -> int:
     """
     from swarmmemd.inbox import Request, ask
     from swarmmemd.instance import is_running
-    from swarmmemd.model import mission_id
     from swarmmemd.tree import open_tree
     from swarmmemd.turn import Clock
 
-    id = mission_id(mission)
-    if id is None:
-        raise UsageError(f"{mission!r} is no mission id", "Letters, digits and _.:- , at most 128.")
+    id = as_mission(mission)
     config = load_config(ctx).config
     try:
         with open_tree(config, Clock(monotonic=time.monotonic, wall=time.time), allow_root) as tree:
@@ -46,10 +44,12 @@ def archive_command(ctx: click.Context, mission: str, allow_root: bool) -> int:
             raise NotRunningError(
                 "The daemon did not take up the request in a minute", "See: swarmmemd status"
             ) from None
+        if answer.problems:
+            raise StorageError("; ".join(answer.problems), "Check what stands there.") from None
         changed = answer.changed
     if changed is None:
-        click.echo(f"No worker has completed {mission}", err=True)
+        say_line(f"No worker has completed {mission}", err=True)
         return Exit.NOTHING
     where = config.shared_root / "swarm" / "missions" / mission
-    click.echo(f"{where}: {changed} changed" if changed else f"{where}: up to date")
+    say_line(f"{where}: {changed} changed" if changed else f"{where}: up to date")
     return Exit.DONE

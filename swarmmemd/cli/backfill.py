@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.output import say_line, say_progress
 from swarmmemd.errors import Exit, HeldError, NotRunningError, UsageError
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def backfill_command(
     except HeldError:
         problems = _by_the_daemon(config, only, start, dry_run)
     for problem in problems:
-        click.echo(problem, err=True)
+        say_line(problem, err=True)
     return Exit.NOTHING if problems else Exit.DONE
 
 
@@ -112,7 +113,7 @@ def _chosen(workers: "list[WorkerId]", only: "WorkerId | None") -> "list[WorkerI
 
 
 def _tell(worker: str, count: int, dry: bool) -> None:
-    click.echo(f"{worker}: {count} events of the past {'found' if dry else 'recorded'}")
+    say_line(f"{worker}: {count} events of the past {'found' if dry else 'recorded'}")
 
 
 def _progress(worker: str, row: int) -> None:
@@ -120,4 +121,4 @@ def _progress(worker: str, row: int) -> None:
     import sys
 
     if sys.stderr.isatty():
-        click.echo(f"\r{worker}: chat read to row {row} ", nl=False, err=True)
+        say_progress(f"{worker}: chat read to row {row}")

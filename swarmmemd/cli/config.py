@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from swarmmemd.cli.options import common_options, default_config_file, load_config
+from swarmmemd.cli.output import say, say_json
 
 if TYPE_CHECKING:
     from swarmmemd.config import Loaded
@@ -33,12 +34,12 @@ def config_command(ctx: click.Context, as_json: bool) -> None:
     """
     loaded = load_config(ctx)
     if as_json:
-        click.echo(json.dumps(envelope(loaded), indent=2))
+        say_json(envelope(loaded), indent=2)
         return
     for line in listing(loaded, default_config_file(ctx)):
-        click.echo(line)
+        say(line)
     for notice in loaded.notices:
-        click.echo(f"Notice: {notice}", err=True)
+        say(f"Notice: {notice}", err=True)
 
 
 def envelope(loaded: "Loaded") -> dict[str, object]:

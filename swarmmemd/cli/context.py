@@ -1,11 +1,11 @@
 """`swarmmemd context`: what the workers know that bears on a task."""
 
-import json
 import time
 
 import click
 
 from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.output import say, say_json, say_line
 from swarmmemd.errors import Exit
 
 _EPILOG = """\b
@@ -37,11 +37,11 @@ def context_command(
     text = " ".join(task).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     found = context(load_config(ctx).config, text, int(time.time() * 1000), lines, max_chars)
     for trouble in found.troubles:
-        click.echo(one_row(trouble, 400), err=True)
+        say_line(one_row(trouble, 400), err=True)
     if as_json:
-        click.echo(json.dumps(as_object(text, found), ensure_ascii=False))
+        say_json(as_object(text, found))
     elif found.workers:
-        click.echo(found.text, nl=False)
+        say(found.text, nl=False)
     if not found.workers:
-        click.echo(f"No worker's memory holds a word of it. Searched: {len(found.looked)} workers", err=True)
+        say_line(f"No worker's memory holds a word of it. Searched: {len(found.looked)} workers", err=True)
     return Exit.DONE if found.workers else Exit.NOTHING

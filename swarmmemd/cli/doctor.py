@@ -1,6 +1,5 @@
 """`swarmmemd doctor`: what is wrong, and how to mend it. docs/operations.md, "What doctor finds"."""
 
-import json
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from swarmmemd.cli.options import common_options, home_directory, load_config
+from swarmmemd.cli.output import say_json, say_line, say_titled
 from swarmmemd.errors import ConfigError, Exit
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def doctor_command(ctx: click.Context, as_json: bool, probe: bool, supervisor: s
         import msgspec
 
         told = {"schema": SCHEMA, "ok": not serious, "findings": msgspec.to_builtins(found)}
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        say_json(told, indent=2)
     else:
         _tell(found, probe)
     return Exit.NOTHING if serious else Exit.DONE
@@ -74,10 +74,8 @@ def _tell(found: "list[Finding]", probe: bool) -> None:
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     for one in found:
         tint = {"problem": "red", "warning": "yellow"}.get(one.level)
-        click.echo(
-            f"{click.style(one.level, fg=tint) if colour else one.level}  {one.name}: {one_row(one.what, 300)}"
-        )
+        say_titled(one.level, f"{one.name}: {one_row(one.what, 300)}", tint if colour else None)
         if one.mend:
-            click.echo(f"         {one.mend}")
+            say_line(f"         {one.mend}")
     if not found:
-        click.echo("Nothing is wrong" + (", and a probe went through." if probe else "."))
+        say_line("Nothing is wrong" + (", and a probe went through." if probe else "."))

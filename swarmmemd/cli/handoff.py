@@ -1,12 +1,12 @@
 """`swarmmemd handoff`: the handoff that counts, and every version there was."""
 
-import json
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
-from swarmmemd.cli.options import common_options, load_config
-from swarmmemd.errors import Exit, UsageError
+from swarmmemd.cli.options import as_mission, as_worker, common_options, load_config
+from swarmmemd.cli.output import say, say_json, say_line
+from swarmmemd.errors import Exit
 
 if TYPE_CHECKING:
     from swarmmemd.journal import KeptHandoff
@@ -16,12 +16,14 @@ Examples:
   swarmmemd handoff show swarm5
   swarmmemd handoff history swarm5 --mission mission-x --json
   swarmmemd handoff show swarm5 --version 3fa1
+  swarmmemd handoff write swarm5 --mission mission-x handoff.md
 """
+_LONGEST = 1 << 20
 
 
 @click.group("handoff", epilog=_EPILOG)
 def handoff_command() -> None:
-    """Show a worker's handoffs: the one that counts, or all versions that were ever seen."""
+    """A worker's handoffs: show the one that counts, list all versions that were ever seen, write one."""
 
 
 @handoff_command.command("show", epilog=_EPILOG)
@@ -34,21 +36,46 @@ def handoff_command() -> None:
 @click.pass_context
 def show_command(ctx: click.Context, worker: str, mission: str | None, version: str | None) -> int:
     """Print one handoff: by default the one that counts. Exits 1 if there is none."""
-    from swarmmemd.text import harmless
-
     kept = _history(ctx, worker, mission)
     if version is not None:
         kept = [one for one in kept if one.sha256.startswith(version.lower())]
-    elif kept:
+    else:
+        kept = [one for one in kept if _counts(one)]
         kept = [one for one in kept if one.mission == kept[-1].mission]
         kept.sort(key=_counts)
     if not kept:
-        click.echo(f"No handoff of {worker} is known", err=True)
+        say_line(f"No handoff of {worker} is known", err=True)
         return Exit.NOTHING
     found = kept[-1]
-    click.echo(f"== {found.path}, by {found.author.value}, sha256 {found.sha256[:12]}", err=True)
-    click.echo(harmless(found.text.decode("utf-8", "replace")).rstrip("\n"))
+    say_line(f"== {found.path}, by {found.author.value}, sha256 {found.sha256[:12]}", err=True)
+    say(found.text.decode("utf-8", "replace").rstrip("\n"))
     return Exit.DONE
+
+
+@handoff_command.command("write", epilog=_EPILOG)
+@click.argument("worker")
+@click.argument("file", type=click.File("r", encoding="utf-8", errors="replace"), default="-")
+@click.option(
+    "--mission", help="Which mission, where the text does not say it; else the worker's current one."
+)
+@click.option("--wait", is_flag=True, help="Wait until the daemon has recorded it.")
+@common_options
+@click.pass_context
+def write_command(ctx: click.Context, worker: str, file: IO[str], mission: str | None, wait: bool) -> int:
+    """Hand over a handoff as the worker's own, from FILE or stdin. It is mirrored as one that the worker wrote.
+
+    It goes into the inbox of the daemon and survives a crash from then on; where no daemon runs, the next one
+    records it.
+    """
+    from swarmmemd.cli.posting import post
+    from swarmmemd.errors import UsageError
+    from swarmmemd.model import EventType
+
+    id, of = as_worker(worker), as_mission(mission) if mission is not None else None
+    text = file.read(_LONGEST + 1)
+    if len(text) > _LONGEST:
+        raise UsageError(f"the handoff is longer than {_LONGEST} characters", "Shorten it.")
+    return post(load_config(ctx).config, id, of, EventType.HANDOFF_WRITTEN, text, wait)
 
 
 @handoff_command.command("history", epilog=_EPILOG)
@@ -65,41 +92,35 @@ def history_command(ctx: click.Context, worker: str, mission: str | None, as_jso
     kept = _history(ctx, worker, mission)
     for one in kept:
         if as_json:
-            click.echo(
-                json.dumps(
-                    {
-                        "at": iso(one.at),
-                        "by": one.author.value,
-                        "missionId": one.mission,
-                        "path": one.path,
-                        "bytes": len(one.text),
-                        "sha256": one.sha256,
-                    },
-                    ensure_ascii=False,
-                )
+            say_json(
+                {
+                    "at": iso(one.at),
+                    "by": one.author.value,
+                    "missionId": one.mission,
+                    "path": one.path,
+                    "bytes": len(one.text),
+                    "sha256": one.sha256,
+                }
             )
         else:
             row = f"{iso(one.at)[:19]}Z  {one.sha256[:12]}  {one.author.value:<13}  {len(one.text):>7} bytes"
-            click.echo(f"{row}  {one.mission or 'no mission'}  {one_row(one.path, 80)}")
+            say_line(f"{row}  {one.mission or 'no mission'}  {one_row(one.path, 80)}")
     return Exit.DONE if kept else Exit.NOTHING
 
 
 def _counts(one: "KeptHandoff") -> int:
-    from swarmmemd.handoff import rank
+    from swarmmemd.handoff import is_local, rank
 
-    return rank(one.author, local=one.path.startswith("memory/"))
+    return rank(one.author, local=is_local(one.path))
 
 
 def _history(ctx: click.Context, worker: str, mission: str | None) -> "list[KeptHandoff]":
     from swarmmemd.journal import Follower
     from swarmmemd.layout import JOURNAL
-    from swarmmemd.model import worker_id
 
-    id = worker_id(worker)
-    if id is None:
-        raise UsageError(f"{worker!r} is no worker id", "Letters, digits, - and _, at most 64.")
+    id, of = as_worker(worker), as_mission(mission) if mission is not None else None
     follower = Follower(load_config(ctx).config.state_dir / JOURNAL)
     try:
-        return [one for one in follower.handoffs(id) if mission is None or one.mission == mission]
+        return [one for one in follower.handoffs(id) if of is None or one.mission == of]
     finally:
         follower.close()

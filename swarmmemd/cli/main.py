@@ -13,6 +13,7 @@ import click
 
 import swarmmemd
 from swarmmemd.cli.options import Root, common_options
+from swarmmemd.cli.output import say
 from swarmmemd.errors import Exit, StorageError, SwarmmemdError
 
 _COMMANDS = {
@@ -28,7 +29,9 @@ _COMMANDS = {
     "search": "Search the memory files.",
     "resume": "Print what a worker loads when it starts again.",
     "context": "Find which workers know something of a task.",
-    "handoff": "Show a worker's handoffs, and every version there was.",
+    "note": "Leave a note for a worker's memory.",
+    "handoff": "Show a worker's handoffs and every version there was, or write one.",
+    "promote": "Put a lesson from an event into the worker's long memory.",
     "skill": "Show or install the skill that tells workers how to use their memory.",
     "serve": "Serve the HTTP API and the memory panel.",
     "archive": "Archive a completed mission by hand.",
@@ -104,8 +107,8 @@ def run(arguments: list[str]) -> int:
     except Exception:
         import traceback  # for a bug only
 
-        traceback.print_exc()
-        click.echo("swarmmemd: this is a bug. Please report it with the lines above.", err=True)
+        say(traceback.format_exc(), err=True)
+        say("swarmmemd: this is a bug. Please report it with the lines above.", err=True)
         return Exit.BUG
     return result if isinstance(result, int) and not _closed() else Exit.DONE
 
@@ -116,7 +119,7 @@ def _closed() -> bool:
 
 
 def _explain(error: SwarmmemdError) -> int:
-    click.echo(f"swarmmemd: {error}", err=True)
+    say(f"swarmmemd: {error}", err=True)
     if error.mend:
-        click.echo(f"  {error.mend}", err=True)
+        say(f"  {error.mend}", err=True)
     return error.code

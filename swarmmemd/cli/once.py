@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.output import say_line
 from swarmmemd.errors import Exit, HeldError, NotRunningError
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ def once_command(ctx: click.Context, allow_root: bool) -> int:
             raise
         answer = _ask(config.state_dir)
     for problem in answer.problems:
-        click.echo(problem, err=True)
-    click.echo(f"{answer.workers} workers looked at, {answer.events} new events")
+        say_line(problem, err=True)
+    say_line(f"{answer.workers} workers looked at, {answer.events} new events")
     return Exit.NOTHING if answer.problems else Exit.DONE
 
 

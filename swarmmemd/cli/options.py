@@ -15,6 +15,7 @@ from swarmmemd.config.keys import CONFIG, KEYS, Key, Kind, near
 
 if TYPE_CHECKING:
     from swarmmemd.config import Loaded
+    from swarmmemd.model import MissionId, WorkerId
 
 _GIVEN = "swarmmemd.flags"
 _METAVARS = {
@@ -93,6 +94,26 @@ def load_config(ctx: click.Context) -> "Loaded":
     from swarmmemd.config import account, load
 
     return load(given_flags(ctx), os.environ, account())
+
+
+def as_worker(text: str) -> "WorkerId":
+    """The worker id that was given. Raises `UsageError` for what is none."""
+    from swarmmemd.errors import UsageError
+    from swarmmemd.model import worker_id
+
+    if (id := worker_id(text)) is None:
+        raise UsageError(f"{text[:200]!r} is no worker id", "Letters, digits, - and _, at most 64.")
+    return id
+
+
+def as_mission(text: str) -> "MissionId":
+    """The mission id that was given. Raises `UsageError` for what is none."""
+    from swarmmemd.errors import UsageError
+    from swarmmemd.model import mission_id
+
+    if (id := mission_id(text)) is None:
+        raise UsageError(f"{text[:200]!r} is no mission id", "Letters, digits and _.:- , at most 128.")
+    return id
 
 
 def state_directory(ctx: click.Context) -> Path:

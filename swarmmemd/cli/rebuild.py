@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import click
 
 from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.output import say, say_line
 from swarmmemd.errors import Exit, HeldError, NotRunningError, UsageError
-from swarmmemd.text import harmless, one_row
+from swarmmemd.text import one_row
 
 if TYPE_CHECKING:
     from swarmmemd.config import Config
@@ -62,7 +63,7 @@ def rebuild_command(
     if journal:
         return _journal(config, dry_run, allow_root)
     if who is not None and not _is_known(config, who):
-        click.echo(f"No worker {who} is known", err=True)
+        say_line(f"No worker {who} is known", err=True)
         return Exit.NOTHING
     return _show(config, who, which) if dry_run else _rebuild(config, who, which, allow_root)
 
@@ -102,10 +103,10 @@ def _rebuild(
             ) from None
         changed, problems = answer.files, answer.problems
     for problem in dict.fromkeys(problems):
-        click.echo(one_row(problem, _WIDTH), err=True)
+        say_line(one_row(problem, _WIDTH), err=True)
     for path in changed:
-        click.echo(one_row(path, _WIDTH))
-    click.echo(f"{len(changed)} files made right" if changed else "nothing to change")
+        say_line(one_row(path, _WIDTH))
+    say_line(f"{len(changed)} files made right" if changed else "nothing to change")
     return Exit.NOTHING if problems else Exit.DONE
 
 
@@ -124,7 +125,7 @@ def _show(config: "Config", worker: "WorkerId | None", mission: "MissionId | Non
         one = examiner(config, journal, taken_up=is_running(config.state_dir) is not None)
         for part in wrong_parts(one, worker, mission):
             count += _diff(part)
-    click.echo(f"{count} files would be made right" if count else "nothing to change")
+    say_line(f"{count} files would be made right" if count else "nothing to change")
     return Exit.DONE
 
 
@@ -135,15 +136,15 @@ def _diff(part: "Part") -> bool:
     path = one_row(str(part.path), _WIDTH)
     if part.right in (None, part.data):
         for fault in part.faults:
-            click.echo(one_row(f"{path}:{fault.line}: {fault.what}. {part.mend}", _WIDTH), err=True)
+            say_line(one_row(f"{path}:{fault.line}: {fault.what}. {part.mend}", _WIDTH), err=True)
         return False
     assert part.right is not None
     if not part.right:
-        click.echo(f"{path}: would be made again")
+        say_line(f"{path}: would be made again")
         return True
     old, new = (data.decode("utf-8", "replace").splitlines() for data in (part.data or b"", part.right))
     for line in unified_diff(old, new, path, path, "as it is", "made right", lineterm=""):
-        click.echo(harmless(line))
+        say(line)
     return True
 
 
@@ -155,7 +156,7 @@ def _journal(config: "Config", dry_run: bool, allow_root: bool) -> int:
 
     if dry_run:
         workers, events = remembered(config)
-        click.echo(f"{events} events of {workers} workers would be read back")
+        say_line(f"{events} events of {workers} workers would be read back")
         return Exit.DONE
     clock = Clock(monotonic=time.monotonic, wall=time.time)
     try:
@@ -167,6 +168,6 @@ def _journal(config: "Config", dry_run: bool, allow_root: bool) -> int:
     except HeldError as error:
         raise HeldError(str(error), "Stop it first: the journal is open in it.") from error
     for problem in problems:
-        click.echo(one_row(problem, _WIDTH), err=True)
-    click.echo(f"{events} events of {workers} workers read back")
+        say_line(one_row(problem, _WIDTH), err=True)
+    say_line(f"{events} events of {workers} workers read back")
     return Exit.NOTHING if problems else Exit.DONE

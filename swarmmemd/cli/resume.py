@@ -1,11 +1,11 @@
 """`swarmmemd resume`: what a worker loads when it starts again."""
 
-import json
 import time
 
 import click
 
 from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.output import say, say_json, say_line
 from swarmmemd.errors import Exit
 
 _EPILOG = """\b
@@ -33,17 +33,17 @@ def resume_command(ctx: click.Context, worker: str, prompt: bool, as_json: bool,
     """Print what a worker loads at its start: who it is, its mission, the handoff, what happened last. Made from
     the files as they are now, whether or not the daemon runs. Exits 1 if there is nothing of that worker."""
     from swarmmemd.recall.resume import as_object, resume
-    from swarmmemd.text import harmless, one_row
+    from swarmmemd.text import one_row
 
     found = resume(load_config(ctx).config, worker, int(time.time() * 1000), max_chars)
     for trouble in found.troubles:
-        click.echo(one_row(trouble, 400), err=True)
+        say_line(one_row(trouble, 400), err=True)
     if as_json:
-        click.echo(json.dumps({**as_object(found), "ok": found.found}, ensure_ascii=False))
+        say_json({**as_object(found), "ok": found.found})
     elif prompt:
-        click.echo(harmless(found.prompt), nl=False)
+        say(found.prompt, nl=False)
     elif found.found:
-        click.echo(found.text, nl=False)
+        say(found.text, nl=False)
     if not found.found:
-        click.echo(f"Nothing of {worker} in {found.looked}", err=True)
+        say_line(f"Nothing of {worker} in {found.looked}", err=True)
     return Exit.DONE if found.found else Exit.NOTHING

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from swarmmemd.cli.options import common_options, load_config, state_directory
+from swarmmemd.cli.output import say
 from swarmmemd.errors import ConfigError, Exit, SwarmmemdError
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _complain(error: SwarmmemdError) -> None:
     from swarmmemd.log import by_journald, prioritised
 
     text = f"swarmmemd: {error}\n  {error.mend}".rstrip()
-    click.echo(prioritised(text, "error") if by_journald(sys.stderr) else f"{text}\n", err=True, nl=False)
+    say(prioritised(text, "error") if by_journald(sys.stderr) else f"{text}\n", err=True, nl=False)
 
 
 def _leave_word(ctx: click.Context, error: SwarmmemdError) -> None:

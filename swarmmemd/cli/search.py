@@ -1,11 +1,11 @@
 """`swarmmemd search`: what the memory of the swarm says of some words."""
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
 from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.output import say_json, say_line
 from swarmmemd.errors import Exit
 
 if TYPE_CHECKING:
@@ -78,7 +78,9 @@ def search_command(
     )
     found = _search(load_config(ctx).config, wanted)
     if as_json:
-        click.echo(_as_json(wanted.text, found))
+        from swarmmemd.recall.search import shown
+
+        say_json(shown(wanted.text, found))
     else:
         _tell(found)
     _complain(found, wanted.text)
@@ -97,12 +99,6 @@ def _search(config: "Config", query: "SearchQuery") -> "Results":
     return search(config, query)
 
 
-def _as_json(text: str, found: "Results") -> str:
-    from swarmmemd.recall.search import shown
-
-    return json.dumps(shown(text, found), ensure_ascii=False)
-
-
 def _tell(found: "Results") -> None:
     """Two rows for each hit: where, whose and how old it is; and what it says."""
     import time
@@ -114,11 +110,11 @@ def _tell(found: "Results") -> None:
     now = int(time.time() * 1000)
     for hit in found.hits:
         whose = "  ".join(part for part in (hit.worker or "shared", hit.mission, hit.type) if part)
-        click.echo(f"{harmless(hit.path)}:{hit.line}")
-        click.echo(f"  {whose}  {iso(hit.at)[:19]}Z, {age(hit.at, now)}")
+        say_line(f"{harmless(hit.path)}:{hit.line}")
+        say_line(f"  {whose}  {iso(hit.at)[:19]}Z, {age(hit.at, now)}")
         rows = [*hit.context, (hit.line, hit.snippet)]
         for number, text in sorted(rows):
-            click.echo(f"  {'>' if hit.context and number == hit.line else ' '} {text}")
+            say_line(f"  {'>' if hit.context and number == hit.line else ' '} {text}")
 
 
 def _complain(found: "Results", text: str) -> None:
@@ -126,15 +122,15 @@ def _complain(found: "Results", text: str) -> None:
     from swarmmemd.text import one_row
 
     for trouble in found.troubles:
-        click.echo(one_row(trouble, 400), err=True)
+        say_line(one_row(trouble, 400), err=True)
     if found.hits:
         return
     if not found.query.sequence:
-        click.echo(f"{one_row(text, 80)}: there is no letter or digit in it to search for", err=True)
+        say_line(f"{one_row(text, 80)}: there is no letter or digit in it to search for", err=True)
         return
     places = list(found.looked)
-    click.echo(f"Nothing holds {' or '.join(map(repr, found.query.words[:8]))}. Searched:", err=True)
+    say_line(f"Nothing holds {' or '.join(map(repr, found.query.words[:8]))}. Searched:", err=True)
     for place in places[:20] or ["no worker's memory: there is no worker"]:
-        click.echo(f"  {one_row(place, 400)}", err=True)
+        say_line(f"  {one_row(place, 400)}", err=True)
     if len(places) > 20:
-        click.echo(f"  and {len(places) - 20} more", err=True)
+        say_line(f"  and {len(places) - 20} more", err=True)

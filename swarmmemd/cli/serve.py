@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.output import say_line
 from swarmmemd.errors import ConfigError, Exit, NotRunningError
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def serve_command(ctx: click.Context, link: bool) -> int:
     """
     config = load_config(ctx).config
     if link:
-        click.echo(_link(config))
+        say_line(_link(config))
         return Exit.DONE
     check_extra()
     import signal
@@ -58,10 +59,10 @@ def check_extra() -> None:
 
 
 def _tell(address: str, link: str) -> None:
-    click.echo(f"Serving at {address}. End it with Ctrl-C.", err=True)
+    say_line(f"Serving at {address}. End it with Ctrl-C.", err=True)
     if address.startswith("http"):
-        click.echo("The panel, opened once within ten minutes:", err=True)
-        click.echo(link)
+        say_line("The panel, opened once within ten minutes:", err=True)
+        say_line(link)
 
 
 def _link(config: "Config") -> str:

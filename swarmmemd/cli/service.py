@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.output import say, say_json, say_line
 from swarmmemd.cli.spelling import spelled, uptime
 from swarmmemd.errors import DeniedError, Exit, ServiceError
 
@@ -93,23 +94,23 @@ def install_command(
     program = _program(supervisor, home, loaded)
     plan = transaction.plan(manager, program.argv, not no_hardening)
     if print_only:
-        click.echo(plan.text, nl=False)
+        say(plan.text, nl=False)
         return Exit.DONE
     told: dict[str, Any] = {"action": plan.action, "path": str(manager.path), "argv": list(program.argv)}
     told |= {"dry_run": dry_run, "warnings": list(program.warnings), "commands": manager.commands()}
     if dry_run:
         _say(told, as_json, f"{manager.path} ({plan.action}):\n\n{plan.text}\nThen:")
         if not as_json:
-            click.echo("".join(f"  {one}\n" for one in manager.commands()), nl=False)
+            say("".join(f"  {one}\n" for one in manager.commands()), nl=False)
         return Exit.DONE
     _refuse(manager)
     _check(program, home)
     for warning in program.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        say_line(f"warning: {warning}", err=True)
     try:
         outcome = transaction.install(manager, plan, force, patience, Health(loaded.config.state_dir))
     except transaction.EditedError as error:
-        click.echo(error.difference, err=True)
+        say(error.difference, err=True)
         raise
     told |= {"action": outcome.action, "stays": _linger(linger, supervisor)}
     _say(told, as_json, f"{outcome.action}: {outcome.path}")
@@ -135,7 +136,7 @@ def uninstall_command(ctx: click.Context, supervisor: str, as_json: bool, dry_ru
     told = {"action": action, "path": str(path), "dry_run": dry_run, "stays": stays}
     _say(told, as_json, f"{'would be ' if dry_run and action == 'removed' else ''}{action}: {path}")
     if not as_json:
-        click.echo(f"These stay: {', '.join(stays)}")
+        say_line(f"These stay: {', '.join(stays)}")
     return Exit.DONE
 
 
@@ -171,13 +172,13 @@ def status_command(ctx: click.Context, supervisor: str, as_json: bool) -> int:
     """Say how the service stands: what its manager, its file and the daemon itself say. Exits 3 if none runs."""
     found = look(ctx, supervisor)
     if as_json:
-        click.echo(json.dumps({"schema": SCHEMA, **_as_told(found)}, indent=2, ensure_ascii=False))
+        say_json({"schema": SCHEMA, **_as_told(found)}, indent=2)
     else:
         for name, text in (("manager", _manager_says(found)), ("file", _file_says(found))):
-            click.echo(f"{name:<9} {text}")
-        click.echo(f"{'daemon':<9} {_daemon_says(found)}")
+            say_line(f"{name:<9} {text}")
+        say_line(f"{'daemon':<9} {_daemon_says(found)}")
         if found.supervisor is not None and found.supervisor.stays is False:
-            click.echo(f"{'note':<9} it ends at the last logout: swarmmemd service install --linger")
+            say_line(f"{'note':<9} it ends at the last logout: swarmmemd service install --linger")
     return Exit.DONE if found.standing.running else Exit.NOT_RUNNING
 
 
@@ -201,14 +202,14 @@ def logs_command(
     show = str if as_json else _readable
     lines = logs.newest(folder, count)
     for line in lines:
-        click.echo(show(line))
+        say(show(line))
     try:
         for line in logs.follow(folder) if follow else ():
-            click.echo(show(line))
+            say(show(line))
     except KeyboardInterrupt:
         return Exit.DONE
     if not lines:
-        click.echo(f"No log in {folder}", err=True)
+        say_line(f"No log in {folder}", err=True)
     return Exit.DONE if lines else Exit.NOTHING
 
 
@@ -388,7 +389,7 @@ def _linger(wanted: bool, supervisor: str) -> bool | None:
     if wanted:
         systemd.linger()
     elif not systemd.lingers():
-        click.echo(
+        say_line(
             "note: it ends at the last logout and starts with the next login; to keep it running, also after"
             " a reboot: swarmmemd service install --linger",
             err=True,
@@ -397,4 +398,7 @@ def _linger(wanted: bool, supervisor: str) -> bool | None:
 
 
 def _say(told: dict[str, Any], as_json: bool, text: str) -> None:
-    click.echo(json.dumps({"schema": SCHEMA, **told}, indent=2, ensure_ascii=False) if as_json else text)
+    if as_json:
+        say_json({"schema": SCHEMA, **told}, indent=2)
+    else:
+        say(text)

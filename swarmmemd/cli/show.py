@@ -1,13 +1,12 @@
 """`swarmmemd show`: a worker's memory files, as they are."""
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
 from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.output import say, say_json, say_line
 from swarmmemd.errors import Exit
-from swarmmemd.text import harmless
 
 if TYPE_CHECKING:
     from swarmmemd.recall.files import Found
@@ -40,7 +39,7 @@ def show_command(
     if as_json:
         files = [{"name": f.name, "path": str(f.path), "content": f.content} for f in found.files]
         content = {"ok": True, "workerId": worker, "kind": kind, "path": str(found.path), "files": files}
-        click.echo(json.dumps(content, ensure_ascii=False, indent=2))
+        say_json(content, indent=2)
     else:
         _tell(found)
     return Exit.DONE if found.files else Exit.NOTHING
@@ -49,7 +48,7 @@ def show_command(
 def _tell(found: "Found") -> None:
     """The files one after the other; on stdout the text, on stderr whose it is."""
     if not found.files:
-        click.echo(f"Nothing in {found.path}", err=True)
+        say_line(f"Nothing in {found.path}", err=True)
     for file in found.files:
-        click.echo(f"== {file.path}", err=True)
-        click.echo(harmless(file.content).rstrip("\n"))
+        say_line(f"== {file.path}", err=True)
+        say(file.content.rstrip("\n"))

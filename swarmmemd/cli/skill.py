@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.output import say, say_line
 from swarmmemd.errors import Exit, SwarmmemdError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def show_command() -> int:
     """Print the skill."""
     from swarmmemd.skills import skill
 
-    click.echo(skill(), nl=False)
+    say(skill(), nl=False)
     return Exit.DONE
 
 
@@ -56,19 +57,19 @@ def install_command(ctx: click.Context, profiles: tuple[str, ...], folder: str |
     places = _folders(load_config(ctx).config, profiles) if folder is None else [Path(folder).expanduser()]
     well = bool(places)
     if not places:
-        click.echo("There is no such worker", err=True)
+        say_line("There is no such worker", err=True)
     for place in places:
         try:
             done = install(place, force)
         except SwarmmemdError as error:
-            click.echo(f"{one_row(str(error), 400)}. {error.mend}", err=True)
+            say_line(f"{one_row(str(error), 400)}. {error.mend}", err=True)
             well = False
             continue
         if done == "kept":
-            click.echo(f"{place}/swarm-memory: somebody has changed it; --force replaces it", err=True)
+            say_line(f"{place}/swarm-memory: somebody has changed it; --force replaces it", err=True)
             well = False
         else:
-            click.echo(f"{place}/swarm-memory: {done}")
+            say_line(f"{place}/swarm-memory: {done}")
     return Exit.DONE if well else Exit.NOTHING
 
 

@@ -1,6 +1,5 @@
 """`swarmmemd status`: whether the daemon runs, and how it is."""
 
-import json
 import sys
 import time
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import click
 
 from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.output import say_json, say_line
 from swarmmemd.cli.spelling import spelled, uptime
 from swarmmemd.errors import Exit
 
@@ -50,7 +50,7 @@ def status_command(ctx: click.Context, as_json: bool) -> int:
         "service": brief(ctx, found),
     }
     if as_json:
-        click.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        say_json(content, indent=2)
     else:
         _tell(content, found.holder is not None)
     return Exit.DONE if found.running else Exit.NOT_RUNNING
@@ -85,37 +85,35 @@ def _tell(content: dict[str, Any], held: bool) -> None:
     from swarmmemd.standing import OLD
 
     if not content["running"]:
-        click.echo("swarmmemd is starting" if held else "swarmmemd is not running. Start it: swarmmemd run")
+        say_line("swarmmemd is starting" if held else "swarmmemd is not running. Start it: swarmmemd run")
     else:
         runs = f"runs since {content['since']}, process {content['pid']}, for {spelled(content['uptime_s'])}"
-        click.echo(f"swarmmemd {content['version']} {runs}")
+        say_line(f"swarmmemd {content['version']} {runs}")
         watching = content["watching"]
-        click.echo(
+        say_line(
             f"watching  {_watched(watching)}" + (f" ({watching['reason']})" if watching["reason"] else "")
         )
         if content.get("api"):
-            click.echo(f"api       {content['api']}")
+            say_line(f"api       {content['api']}")
     if content["service"]:
-        click.echo(f"service   {content['service']}")
+        say_line(f"service   {content['service']}")
     if content["last_exit"]:
-        click.echo(f"ended     {content['last_exit']}")
+        say_line(f"ended     {content['last_exit']}")
     if content["running"] and content["age_s"] > OLD:
-        click.echo(f"figures   are {content['age_s']:.0f} s old: it hangs, or the state directory is full")
+        say_line(f"figures   are {content['age_s']:.0f} s old: it hangs, or the state directory is full")
     lag = content.get("lag_s") or 0.0
-    click.echo(
+    say_line(
         f"backlog   {content['backlog']} events not in their files yet"
         + _unplaced(content["unplaced"])
         + (f", {lag:.1f} s behind" if content["running"] and lag >= 1.0 else "")
     )
     last = content["last_event"]
     told = f"{last['at']} {last['type']} of {last['worker']}, seq {last['seq']}" if last else "none"
-    click.echo(f"proven    last event recorded: {told}")
+    say_line(f"proven    last event recorded: {told}")
     _tell_workers(content.get("workers", []))
     for trouble in content.get("troubles", []) if content["running"] else []:
         since = f"since {trouble['since'][:19]}Z, " if "since" in trouble else ""
-        click.echo(
-            f"trouble   {trouble['what']}: {trouble['reason']}, {since}for {spelled(trouble['for_s'])}"
-        )
+        say_line(f"trouble   {trouble['what']}: {trouble['reason']}, {since}for {spelled(trouble['for_s'])}")
 
 
 def _watched(watching: dict[str, Any]) -> str:
@@ -130,7 +128,7 @@ def _unplaced(count: int) -> str:
 def _tell_workers(workers: list[dict[str, Any]]) -> None:
     from swarmmemd.text import one_row
 
-    click.echo(f"workers   {len(workers)}")
+    say_line(f"workers   {len(workers)}")
     if sys.stdout.isatty():
         _table(workers)
         return
@@ -138,8 +136,8 @@ def _tell_workers(workers: list[dict[str, Any]]) -> None:
         last = worker["last_event"]
         told = f"{last['at']} {last['type']}: {last['summary']}" if last else "no event since the start"
         mission = f"{worker['mission']} ({worker['status']})" if worker["mission"] else "no mission"
-        click.echo("  " + one_row(f"{worker['worker']}  {mission}  {told}", 160))
-        click.echo("    reads " + one_row(", ".join(map(_source, worker["sources"])), 400))
+        say_line("  " + one_row(f"{worker['worker']}  {mission}  {told}", 160))
+        say_line("    reads " + one_row(", ".join(map(_source, worker["sources"])), 400))
 
 
 def _source(source: dict[str, Any]) -> str:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.options import as_mission, as_worker, common_options, load_config
+from swarmmemd.cli.output import say_json, say_line
 from swarmmemd.errors import Exit
 
 if TYPE_CHECKING:
@@ -72,10 +73,13 @@ def tail_command(
         raise click.BadParameter(
             f"{since!r} is no ISO time such as 2026-04-28T12:00:00Z", param_hint="--since"
         )
-    where = Filter(worker=worker, mission=mission, type=type_, since=at)
+    of = as_worker(worker) if worker is not None else None
+    where = Filter(
+        worker=of, mission=as_mission(mission) if mission is not None else None, type=type_, since=at
+    )
     journal = load_config(ctx).config.state_dir / JOURNAL
     follower = _opened(journal, follow)
-    show = _as_json if as_json else _as_row
+    show = _say_json if as_json else _say_row
     try:
         # Asked before the events are read: one that comes between the two is shown, not lost.
         last = follower.last() if after is None else after
@@ -111,7 +115,7 @@ def _pages(follower: "Follower", where: "Filter", after: int) -> "Iterable[Recor
 
 
 def _follow(
-    journal: "Path", follower: "Follower", where: "Filter", after: int, show: "Callable[[Recorded], str]"
+    journal: "Path", follower: "Follower", where: "Filter", after: int, show: "Callable[[Recorded], None]"
 ) -> None:
     """Reads on from `after` whenever the journal's files have changed."""
     log = journal.with_name(journal.name + "-wal")
@@ -120,7 +124,7 @@ def _follow(
         now = (_stat(journal), _stat(log))
         if now[0] is not None and file is not None and now[0][:2] != file[:2]:
             # Deleted and made anew: its numbers begin again, and what was read back was shown before.
-            click.echo("The journal was made anew: its sequence numbers begin again", err=True)
+            say_line("The journal was made anew: its sequence numbers begin again", err=True)
             follower.close()
             follower, file = _opened(journal, follow=True), now[0]
             after = follower.read_back()
@@ -138,21 +142,21 @@ def _stat(path: "Path") -> tuple[int, int, int, int] | None:
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def _print(events: "Iterable[Recorded]", show: "Callable[[Recorded], str]") -> int:
+def _print(events: "Iterable[Recorded]", show: "Callable[[Recorded], None]") -> int:
     seen = 0
     for recorded in events:
-        click.echo(show(recorded))
+        show(recorded)
         seen = recorded.seq
     return seen
 
 
-def _as_json(recorded: "Recorded") -> str:
+def _say_json(recorded: "Recorded") -> None:
     from swarmmemd.journal import numbered
 
-    return numbered(recorded).decode()
+    say_json(numbered(recorded), compact=True)
 
 
-def _as_row(recorded: "Recorded") -> str:
+def _say_row(recorded: "Recorded") -> None:
     from swarmmemd.model import iso
     from swarmmemd.text import one_row
 
@@ -160,6 +164,6 @@ def _as_row(recorded: "Recorded") -> str:
     state = event.detail.get("state")
     word = f"{event.type.value} {state}" if state else event.type.value
     where = event.mission or "no mission"
-    return (
+    say_line(
         f"{iso(event.at)[:19]}Z  {event.worker:<12}  {word:<24}  {where:<28}  {one_row(event.summary, 100)}"
     )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.output import say_json, say_line
 from swarmmemd.errors import Exit
 from swarmmemd.text import one_row
 
@@ -45,17 +46,17 @@ def verify_command(ctx: click.Context, secrets: bool, as_json: bool) -> int:
 
 def _tell(verdict: "Verdict") -> None:
     for note in verdict.information:
-        click.echo(f"{one_row(note.path, _WIDTH)}:{note.line}: {one_row(note.what, _WIDTH)}", err=True)
+        say_line(f"{one_row(note.path, _WIDTH)}:{note.line}: {one_row(note.what, _WIDTH)}", err=True)
     for one in verdict.findings:
-        click.echo(f"{one_row(one.path, _WIDTH)}:{one.line}: {one_row(one.what, _WIDTH)}")
-        click.echo(f"  {one_row(one.mend, _WIDTH)}")
+        say_line(f"{one_row(one.path, _WIDTH)}:{one.line}: {one_row(one.what, _WIDTH)}")
+        say_line(f"  {one_row(one.mend, _WIDTH)}")
     looked = f"{verdict.workers} workers, {verdict.events} events, {verdict.files} files"
     count = len(verdict.findings)
-    click.echo(f"{looked}: {'1 finding' if count == 1 else f'{count} findings' if count else 'all is right'}")
+    say_line(f"{looked}: {'1 finding' if count == 1 else f'{count} findings' if count else 'all is right'}")
 
 
 def _tell_json(verdict: "Verdict") -> None:
     import msgspec
 
     content = {"schema": 1, "ok": not verdict.findings, **msgspec.to_builtins(verdict)}
-    click.echo(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())
+    say_json(content, indent=2)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from swarmmemd.config.keys import Key, Kind
+from swarmmemd.config.patterns import can_run_for_ever
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
@@ -212,9 +213,13 @@ def _file_glob(text: str) -> None:
 
 def _pattern(text: str) -> None:
     try:
-        empty = re.compile(text).search("")
+        empty, endless = re.compile(text).search(""), can_run_for_ever(text)
     except (re.error, RecursionError, OverflowError) as error:
         raise BadError(f"is no regular expression: {error}", "correct it") from None
+    if endless:
+        raise BadError(
+            "can run for ever: a repeat within a repeat", "make the inner one possessive (a++) or bounded"
+        )
     if empty:
         raise BadError("matches the empty text, so it would redact everywhere", "let it match a character")
 

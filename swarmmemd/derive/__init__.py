@@ -4,15 +4,17 @@ A new kind of event is found in one of the modules here and folded in `swarmmemd
 docs/architecture.md, "One turn"; docs/contracts.md, "Events".
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from swarmmemd.derive.blocks import block_key
 from swarmmemd.derive.chat import HOLD, begin, floor, look_at_chat
 from swarmmemd.derive.draft import Draft, HeardOf, Known, Safe, Version
 from swarmmemd.derive.handoffs import look_at_handoffs, render_missing
 from swarmmemd.derive.ledger import close_missions, open_missions
-from swarmmemd.derive.runtime import blocked_at, judge, learn, missed, take_up
+from swarmmemd.derive.posts import look_at_posts
+from swarmmemd.derive.runtime import blocked_at, judge, learn, take_up
 from swarmmemd.derive.transcripts import look_at_transcripts
 from swarmmemd.model import Event
 from swarmmemd.observation import Chat, Message, Observation, Runtime
@@ -34,6 +36,8 @@ class Derived(msgspec.Struct, frozen=True):
     """New versions of handoffs."""
     refused: Mapping[str, str] = {}
     """Handoff files that cannot be used, and why."""
+    rejected: Mapping[str, str] = {}
+    """Posts that cannot be taken, by their ids, and why."""
     heard: Mapping[str, Heard] = {}
     """What is known now of texts of the chat, by their keys."""
 
@@ -57,26 +61,36 @@ def derive(
     else:
         _look_at_both(draft, view, seen.chat)
     look_at_transcripts(draft, seen.transcripts)
+    look_at_posts(draft, seen.posts)
     close_missions(draft)
     look_at_handoffs(draft)
     render_missing(draft)
-    return Derived(draft.state, tuple(draft.events), tuple(draft.versions), draft.refused, draft.newly_heard)
+    return Derived(
+        state=draft.state,
+        events=tuple(draft.events),
+        versions=tuple(draft.versions),
+        refused=draft.refused,
+        rejected=draft.rejected,
+        heard=draft.newly_heard,
+    )
 
 
 def _look_at_both(draft: Draft, view: Runtime, chat: Chat | None) -> None:
     """The dispatch first, then what the worker answered, then what the control plane made of it. Its block takes
     its place among the answers by their times."""
+    draft.unread = _blocks(chat.messages if chat else ())
     started = take_up(draft, view)
     before, after = _around(chat, blocked_at(draft, view))
-    if started or not missed(draft, view):
-        done = _read(draft, chat, before)
-        judge(draft, view, started)
-        if done and after:
-            _read(draft, chat, after)
-    else:
-        judge(draft, view, started)
-        _read(draft, chat)
+    done = _read(draft, chat, before)
+    draft.unread = _blocks(after) if done else draft.unread
+    judge(draft, view, started)
+    if done and after:
+        _read(draft, chat, after)
     learn(draft, view)
+
+
+def _blocks(messages: Sequence[Message]) -> frozenset[str]:
+    return frozenset(block_key(block) for message in messages for block in message.blocks)
 
 
 def _around(chat: Chat | None, at: int | None) -> tuple[tuple[Message, ...], tuple[Message, ...]]:

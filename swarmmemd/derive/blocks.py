@@ -63,6 +63,11 @@ def occurrence_after(draft: Draft, dispatch: Dispatch, block: Checkpoint, count:
     return occurrence
 
 
+def id_of(draft: Draft, dispatch: Dispatch, block: Checkpoint) -> EventId:
+    """The id of the block's first event in the dispatch."""
+    return _id(draft, dispatch, block, 1)
+
+
 def given_to_another(draft: Draft, dispatch: Dispatch, block: Checkpoint) -> bool:
     """Whether the worker said this in its chat, and for another dispatch. The control plane takes what it finds
     in the chat for the answer to the dispatch that runs now."""

@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from swarmmemd.derive.blocks import block_key, checkpoint, occurrence_after
+from swarmmemd.derive.blocks import block_key, checkpoint, occurrence_after, said_before
 from swarmmemd.derive.draft import Draft
 from swarmmemd.derive.prompts import LATE_DISPATCH, Token, meant, token
 from swarmmemd.derive.whose import current_at, find, is_further, key_of
@@ -69,9 +69,15 @@ def begin(draft: Draft, chat: Chat) -> None:
 
 def keys(message: Message) -> tuple[str, ...]:
     """The keys under which the texts of the message are known."""
-    uid = (f"m:{message.uid}",) if message.uid else ()
-    texts = (_user_key(message.text),) if message.user else tuple(map(block_key, message.blocks))
-    return (*uid, *texts)
+    return (*_uid(message), *_texts(message))
+
+
+def _uid(message: Message) -> tuple[str, ...]:
+    return (f"m:{message.uid}",) if message.uid else ()
+
+
+def _texts(message: Message) -> tuple[str, ...]:
+    return (_user_key(message.text),) if message.user else tuple(map(block_key, message.blocks))
 
 
 def _user_key(text: str) -> str:
@@ -84,6 +90,12 @@ def look_at_chat(draft: Draft, chat: Chat, messages: Sequence[Message]) -> bool:
     waits = next((message for message in messages if not reading.read(message)), None)
     reading.leave(None if waits is None else waits.row)
     return waits is None
+
+
+def _names(message: Message) -> tuple[str, ...]:
+    """What a row is known by, whatever its id: the agent's name for it, and its text, time and line of sessions."""
+    texts = " ".join(_texts(message))
+    return (*_uid(message), f"r:{digest(f'{message.at} {message.line} {texts}')}")
 
 
 class _Reading:
@@ -112,24 +124,30 @@ class _Reading:
 
     def read(self, message: Message) -> bool:
         """Judges one message. False where it has to wait for its dispatch."""
-        copy = bool(message.uid) and self._knows_uid(message)
+        again = self._is_row_again(message)
         if message.user:
-            self._user(message, copy)
-        elif not all(self._block(message, block, copy) for block in message.blocks):
+            self._user(message, again)
+        elif not all(self._block(message, block, again) for block in message.blocks):
             return False
-        if message.uid and not copy:
-            self._note(f"m:{message.uid}", self._sight(message))
+        if not again:
+            for name in _names(message):
+                self._note(name, self._sight(message))
         return True
 
     # What is known
 
-    def _knows_uid(self, message: Message) -> bool:
-        known = self._draft.heard(f"m:{message.uid}")
-        return known is not None and (known.row, known.generation) != (message.row, self._state.generation)
+    def _is_row_again(self, message: Message) -> bool:
+        """Whether a known row stands there once more, under another id. A bug doubles rows, times and all."""
+        here = message.row, self._state.generation
+        known = map(self._draft.heard, _names(message))
+        return any(one is not None and (one.row, one.generation) != here for one in known)
 
     def _sight(self, message: Message) -> Heard:
         """The message as one that was never seen before."""
         self._sights += 1
+        return self._sight_of(message)
+
+    def _sight_of(self, message: Message) -> Heard:
         return Heard(
             first=self._sights,
             last=self._sights,
@@ -137,12 +155,16 @@ class _Reading:
             session=message.session,
             at=message.at,
             generation=self._state.generation,
+            seen=self._sights,
         )
 
     def _seen_again(self, known: Heard, message: Message) -> Heard:
-        """The newest row with a known text, which does not count."""
-        generation = self._state.generation
-        return replace(known, row=message.row, session=message.session, at=message.at, generation=generation)
+        """One more row with a known text, which does not count."""
+        here = self._sight_of(message)
+        kept = replace(here, first=known.first, last=known.last, copies=known.copies, copied=known.copied)
+        return replace(
+            kept, mission=known.mission, number=known.number, count=known.count, rows=known.rows + 1
+        )
 
     def _note(self, key: str, heard: Heard) -> None:
         self._draft.note_heard(key, heard)
@@ -155,13 +177,25 @@ class _Reading:
         asked = self._asked.get(session)
         return asked is not None and asked.first > sight and asked.row not in self._chat.gone
 
-    def _is_copy(self, message: Message, known: Heard) -> bool:
-        """Whether the row is an old one that was written again, and nobody said anything new meanwhile."""
-        if known.session == message.session and known.at == message.at:
-            return True  # a bug doubles rows, times and all
+    def _copied(self, message: Message, known: Heard, again: bool) -> Heard | None:
+        """What is known of the text where the row is an old one that was written again; None where it is not.
+
+        `again`: it is a known row, whatever its id. Otherwise the old row stands no more, or in an earlier session,
+        and nobody said anything new meanwhile. The text can have stood in several rows, and each has a copy.
+        """
+        old = self._seen_again(known, message)
+        if again:
+            return old
         stands = self._stands(known.row, known.generation)
         moved = known.session != message.session and self._same_line(known, message)
-        return (not stands or moved) and not self._asked_since(message.session, known.last)
+        if known.session != message.session and not moved and message.at <= known.at:
+            return known  # written into another conversation
+        first = not stands or moved
+        if not (first or known.copies) or self._asked_since(message.session, known.seen):
+            return None
+        if first:
+            return replace(old, copied=True, copies=known.rows - 1, rows=1)
+        return replace(old, copied=True, copies=known.copies - 1)
 
     def _same_line(self, known: Heard, message: Message) -> bool:
         return known.session == message.line or (message.line != message.session)
@@ -171,14 +205,15 @@ class _Reading:
 
     # User rows
 
-    def _user(self, message: Message, copy: bool) -> None:
+    def _user(self, message: Message, again: bool) -> None:
         key = _user_key(message.text)
         known = self._draft.heard(key)
-        copy = copy or (known is not None and self._is_copy(message, known))
-        heard = self._sight(message) if known is None else self._seen_again(known, message)
-        if copy and known is not None:
+        copied = self._copied(message, known, again) if known is not None else None
+        if copied is not None and known is not None:
+            heard = copied
             self._follow(message, known)
         else:
+            heard = self._sight(message) if known is None else self._seen_again(known, message)
             heard = self._prompt(message, known, heard)
             said = token(message.text)
             if said is not None and not self._is_base(message):
@@ -232,21 +267,29 @@ class _Reading:
 
     # Checkpoints
 
-    def _block(self, message: Message, block: Checkpoint, copy: bool) -> bool:
+    def _block(self, message: Message, block: Checkpoint, again: bool) -> bool:
         key = block_key(block)
         known = self._draft.heard(key)
-        if known is not None and (copy or self._is_copy(message, known)):
-            self._note(key, self._seen_again(known, message))
+        copied = self._copied(message, known, again) if known is not None else None
+        if copied is not None:
+            self._note(key, copied)
             return True
         if self._is_base(message):
             self._note(key, self._sight(message) if known is None else self._seen_again(known, message))
+            return True
+        shown = self._shown_before(message, block) if known is None else None
+        if shown is not None:
+            self._note(
+                key, replace(self._sight(message), mission=shown.mission, number=shown.number, count=1)
+            )
             return True
         asked = known is None or self._asked_since(message.session, known.last)
         if asked and self._must_wait(message):
             return False
         dispatch = self._of_prompt(message) or current_at(self._draft.state, message.at)
         if known is not None and not asked and not self._after_dispatch(message, known, dispatch):
-            self._note(key, self._seen_again(known, message))
+            if known.session == message.session:
+                self._note(key, self._seen_again(known, message))
             return True
         self._counts(message, block, dispatch, known)
         return True
@@ -255,6 +298,8 @@ class _Reading:
         self, message: Message, block: Checkpoint, dispatch: Dispatch | None, known: Heard | None
     ) -> None:
         key, heard = block_key(block), self._sight(message)
+        if known is not None and self._stands(known.row, known.generation):
+            heard = replace(heard, rows=known.rows + 1)
         if dispatch is None:
             self._note(key, heard)  # an answer to nothing that is known
             return
@@ -270,12 +315,22 @@ class _Reading:
         if mine == key_of(draft.state.current):
             draft.state = replace(draft.state, said=Said(*mine, block))
 
+    def _shown_before(self, message: Message, block: Checkpoint) -> Dispatch | None:
+        """The dispatch that was current then, if no prompt tells whose the block is, and `runtime.json` showed it as
+        the answer before the chat did."""
+        prompt = self._known_prompt(message)
+        if prompt is not None and not prompt.pending:
+            return None
+        dispatch = current_at(self._draft.state, message.at)
+        return dispatch if dispatch and said_before(self._draft, dispatch, block) else None
+
     def _after_dispatch(self, message: Message, known: Heard, dispatch: Dispatch | None) -> bool:
         """Whether a block that nobody asked for anew answers a dispatch that came since it counted."""
         if dispatch is None or not is_further(self._draft.state, dispatch, known):
             return False
         stands = self._stands(known.row, known.generation)
-        return stands and known.session == message.session and known.at != message.at
+        here = stands and known.session == message.session and not known.copied
+        return here and known.at < message.at
 
     def _must_wait(self, message: Message) -> bool:
         """Whether the prompt before the block may be that of a dispatch that is not written yet."""

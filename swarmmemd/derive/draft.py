@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from swarmmemd.fold import fold, number_of
+from swarmmemd.cut import shortened
+from swarmmemd.fold import LINE_KEPT, fold, number_of
 from swarmmemd.handoff import Author
 from swarmmemd.identity import event_id
 from swarmmemd.model import AssignmentId, Event, EventId, EventType, MissionId
@@ -39,11 +40,16 @@ class Draft:
         self, state: WorkerState, seen: Observation, known: Known, safe: Safe, heard: HeardOf
     ) -> None:
         self.state = state
+        self.met = state.look.met
+        """Whether the worker was met before this look, and the journal remembers it."""
         self.seen = seen
         self.events: list[Event] = []
         self.versions: list[Version] = []
         self.refused: dict[str, str] = {}
+        self.rejected: dict[str, str] = {}
         self.newly_heard: dict[str, Heard] = {}
+        self.unread: frozenset[str] = frozenset()
+        """Keys of the blocks in rows of the chat that this look has not judged: the chat says whose they are."""
         self._heard = heard
         dispatches = ((d.mission, d.number) for d in state.dispatches)
         self._tasks = dict(zip(dispatches, seen.tasks, strict=False))
@@ -133,5 +139,5 @@ class Draft:
         """The mission's `mission-start`, unless the worker has it already."""
         if mission in self.state.missions:
             return
-        detail = {"task": task[:2000]} if task else {}
+        detail = {"task": shortened(self._safe(task), LINE_KEPT)} if task else {}
         self.once(EventType.MISSION_START, mission, (), at=at, summary=title, detail=detail, number=0)

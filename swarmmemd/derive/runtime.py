@@ -7,7 +7,7 @@ docs/contracts.md, "runtime.json".
 
 from msgspec.structs import replace
 
-from swarmmemd.derive.blocks import checkpoint, given_to_another, said_before
+from swarmmemd.derive.blocks import block_key, checkpoint, given_to_another, said_before
 from swarmmemd.derive.classify import (
     IN_PROGRESS,
     TERMINAL,
@@ -33,8 +33,8 @@ _RESULT_WITHIN = 60_000
 
 
 def take_up(draft: Draft, view: Runtime) -> bool:
-    """Records the dispatch that `view` starts, or that a block by the control plane speaks of. Says whether it
-    starts one."""
+    """Records the dispatch that `view` starts, or one that was missed, if what is new in `view` speaks of it. Says
+    whether it starts one."""
     kind = classify(view, draft.state.worker)
     if _says_nothing(view, kind):
         return False
@@ -42,15 +42,11 @@ def take_up(draft: Draft, view: Runtime) -> bool:
         _answer_before(draft, view)
         _dispatch(draft, view)
         return True
-    if kind is Kind.CONTROL_PLANE_BLOCK:
+    if kind is Kind.CONTROL_PLANE_BLOCK or (
+        kind in (Kind.CHECK_IN, Kind.CHECKPOINT) and _is_news(draft, view, kind)
+    ):
         _dispatch_of(draft, view)
     return False
-
-
-def missed(draft: Draft, view: Runtime) -> bool:
-    """Whether the snapshot speaks of work that no known dispatch is about."""
-    last = draft.state.current
-    return last is None or _other_work(view, last)
 
 
 def blocked_at(draft: Draft, view: Runtime) -> int | None:
@@ -100,7 +96,7 @@ def _judge(draft: Draft, view: Runtime, kind: Kind) -> None:
         dispatch = _dispatch_of(draft, view)
         at = draft.capped(view.output_at, view.check_in, view.written)
         for block in found:
-            if not given_to_another(draft, dispatch, block):
+            if not _is_the_chats(draft, dispatch, block):
                 checkpoint(draft, dispatch, block, at=at, origin=ORIGIN)
     elif kind in (Kind.CHECK_IN, Kind.CHECKPOINT) or (
         kind is Kind.DISPATCHED and _known_dispatch(draft, view)
@@ -206,9 +202,13 @@ def _answer_before(draft: Draft, view: Runtime) -> None:
     if view.output_at is None or view.dispatch_at is None or not last.at <= view.output_at < view.dispatch_at:
         return
     for block in blocks(view, draft.state.worker):
-        if given_to_another(draft, last, block):
-            continue
-        checkpoint(draft, last, block, at=draft.capped(view.output_at), origin=ORIGIN)
+        if not _is_the_chats(draft, last, block):
+            checkpoint(draft, last, block, at=draft.capped(view.output_at), origin=ORIGIN)
+
+
+def _is_the_chats(draft: Draft, dispatch: Dispatch, block: Checkpoint) -> bool:
+    """Whether the chat has given the block to another dispatch, or has still to say whose it is."""
+    return block_key(block) in draft.unread or given_to_another(draft, dispatch, block)
 
 
 def _known_dispatch(draft: Draft, view: Runtime) -> bool:
@@ -216,17 +216,27 @@ def _known_dispatch(draft: Draft, view: Runtime) -> bool:
     return draft.state.look.met and draft.state.look.dispatch_at == view.dispatch_at
 
 
+def _is_news(draft: Draft, view: Runtime, kind: Kind) -> bool:
+    return bool(_new_blocks(draft, view, kind)) or _checked_in(draft, view) is not None
+
+
 def _check_in(draft: Draft, view: Runtime) -> None:
     """A check-in without a block of its own: what changed since the last look, if anything did."""
-    state, look = stated(view), draft.state.look
-    if state is None or _belongs_to_message(draft, view, state):
-        return
-    new = _changed(draft, view)
-    ended = view.status != look.status and state is not CheckpointState.IN_PROGRESS
-    if not (ended or new.result or new.blocker or (new.next_action and _met(draft))):
+    new = _checked_in(draft, view)
+    if new is None:
         return
     at = draft.capped(view.check_in, view.output_at, view.written)
-    checkpoint(draft, _dispatch_of(draft, view), replace(new, state=state), at=at, origin=ORIGIN)
+    checkpoint(draft, _dispatch_of(draft, view), new, at=at, origin=ORIGIN)
+
+
+def _checked_in(draft: Draft, view: Runtime) -> Checkpoint | None:
+    state, look = stated(view), draft.state.look
+    if state is None or _belongs_to_message(draft, view, state):
+        return None
+    new = _changed(draft, view)
+    ended = view.status != look.status and state is not CheckpointState.IN_PROGRESS
+    said = ended or new.result or new.blocker or (new.next_action and _met(draft))
+    return replace(new, state=state) if said else None
 
 
 def _met(draft: Draft) -> bool:

@@ -6,7 +6,15 @@ docs/architecture.md, "Journal".
 """
 
 from swarmmemd.journal.follower import Filter, Follower
-from swarmmemd.journal.values import Change, FileMark, KeptHandoff, Recorded, Rendered, numbered
+from swarmmemd.journal.values import (
+    Change,
+    FileMark,
+    KeptHandoff,
+    Placing,
+    Recorded,
+    Rendered,
+    numbered,
+)
 from swarmmemd.journal.writer import Journal
 
 __all__ = [
@@ -16,6 +24,7 @@ __all__ = [
     "Follower",
     "Journal",
     "KeptHandoff",
+    "Placing",
     "Recorded",
     "Rendered",
     "numbered",

@@ -41,6 +41,16 @@ class Follower:
         sql = f"SELECT {HANDOFF_COLUMNS} FROM handoff WHERE worker = ? ORDER BY seq"
         return [kept_handoff(row) for row in self._rows(sql, worker)]
 
+    def posted(self, worker: WorkerId, id: str) -> str | None:
+        """The id of the event that the post has become; None where it is not recorded."""
+        rows = self._rows("SELECT session FROM heard WHERE worker = ? AND key = ?", worker, f"p:{id}")
+        return str(rows[0][0]) if rows else None
+
+    def event(self, id: str) -> Recorded | None:
+        """The event of that id."""
+        rows = self._rows("SELECT seq, worker, line FROM event WHERE id = ?", id)
+        return recorded(rows[0][0], rows[0][2], WorkerId(rows[0][1])) if rows else None
+
     def read_back(self) -> int:
         """The newest sequence number of what was read back from the memory files when the journal was made."""
         return int(self._rows("SELECT coalesce(max(read_back), 0) FROM made")[0][0])

@@ -31,11 +31,15 @@ CREATE TABLE handoff (
     redacted TEXT NOT NULL, author TEXT NOT NULL, path TEXT NOT NULL, at INTEGER NOT NULL, text BLOB NOT NULL,
     placed INTEGER NOT NULL DEFAULT 0, UNIQUE (worker, sha256));
 CREATE INDEX handoff_redacted ON handoff (worker, redacted);
+CREATE TABLE placing (
+    worker TEXT PRIMARY KEY, sha256 TEXT NOT NULL, device INTEGER, inode INTEGER, size INTEGER, mtime_ns INTEGER
+    ) WITHOUT ROWID;
 CREATE INDEX event_dispatch ON event (worker, seq) WHERE type = 'dispatch';
 CREATE TABLE heard (
     worker TEXT NOT NULL, key TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, row INTEGER NOT NULL,
     session TEXT NOT NULL, at INTEGER NOT NULL, generation INTEGER NOT NULL, mission TEXT, number INTEGER NOT NULL,
-    count INTEGER NOT NULL, PRIMARY KEY (worker, key)) WITHOUT ROWID;
+    count INTEGER NOT NULL, seen INTEGER NOT NULL, rows INTEGER NOT NULL,
+    copies INTEGER NOT NULL, copied INTEGER NOT NULL, PRIMARY KEY (worker, key)) WITHOUT ROWID;
 CREATE TABLE made (worker TEXT PRIMARY KEY, read_back INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE file (
     worker TEXT NOT NULL, path TEXT NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL,

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from swarmmemd.durable import Mark
+from swarmmemd.durable import Mark, Version
 from swarmmemd.errors import JournalError
 from swarmmemd.handoff import Author
 from swarmmemd.model import Event, MissionId, WorkerId
@@ -43,6 +43,14 @@ class KeptHandoff(msgspec.Struct, frozen=True, kw_only=True):
     placed: int = 0
 
 
+class Placing(msgspec.Struct, frozen=True):
+    """An attempt to put a handoff into the shared folder, already counted: which one, and what stood there before.
+    As long as the same stands there, it did not succeed."""
+
+    sha256: str
+    before: Version | None
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What one turn found out about one worker: events, and the state with them.
 
@@ -75,10 +83,9 @@ def recorded(seq: int, line: bytes, worker: WorkerId) -> Recorded:
     return Recorded(seq, event)
 
 
-def numbered(recorded: Recorded) -> bytes:
-    """The event as in `events.jsonl`, with `seq`; without a line break."""
-    line = msgspec.json.decode(encode(recorded.event))
-    return msgspec.json.encode({**line, "seq": recorded.seq})
+def numbered(recorded: Recorded) -> dict[str, Any]:
+    """The event as the object in `events.jsonl`, with `seq`."""
+    return {**msgspec.json.decode(encode(recorded.event)), "seq": recorded.seq}
 
 
 HANDOFF_COLUMNS = "mission, sha256, redacted, author, path, at, text, placed"

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from swarmmemd.audit import Head, Written
-from swarmmemd.durable import Mark
+from swarmmemd.durable import Mark, Version
 from swarmmemd.errors import StorageError
 from swarmmemd.journal.audits import AuditRows, AuditState, audit_state
 from swarmmemd.journal.schema import PRAGMAS, check_file, check_schema, explained
@@ -24,6 +24,7 @@ from swarmmemd.journal.values import (
     Change,
     FileMark,
     KeptHandoff,
+    Placing,
     Recorded,
     kept_handoff,
     line_digest,
@@ -110,6 +111,11 @@ class Journal:
         row = self._row(f"SELECT {_HEARD} FROM heard WHERE worker = ? AND key = ?", worker, key)
         return Heard(**dict(zip(Heard.__struct_fields__, row, strict=True))) if row else None
 
+    def event(self, id: EventId) -> Recorded | None:
+        """The event of that id."""
+        row = self._row("SELECT seq, worker, line FROM event WHERE id = ?", id)
+        return recorded(row[0], row[2], WorkerId(row[1])) if row else None
+
     def tasks(self, worker: WorkerId, count: int) -> tuple[str, ...]:
         """The task texts of the worker's newest `count` dispatches, oldest first; empty where none was given."""
         sql = "SELECT seq, line FROM event WHERE worker = ? AND type = 'dispatch' ORDER BY seq DESC LIMIT ?"
@@ -162,27 +168,24 @@ class Journal:
         rows = self._rows(sql, *values)
         return rows[0] if rows else None
 
-    def knows_handoff(self, worker: WorkerId, sha256: str) -> bool:
-        """Whether a handoff of this digest is a version that is kept, or the redacted form of one."""
-        sql = "SELECT 1 FROM handoff WHERE worker = ? AND (sha256 = ? OR redacted = ?)"
-        return self._db.execute(sql, (worker, sha256, sha256)).fetchone() is not None
-
     def handoff(self, worker: WorkerId, sha256: str) -> KeptHandoff | None:
-        """The version of this digest."""
-        sql = f"SELECT {HANDOFF_COLUMNS} FROM handoff WHERE worker = ? AND sha256 = ?"
-        row = self._db.execute(sql, (worker, sha256)).fetchone()
+        """The version of this digest, else the newest one whose redacted form has it."""
+        sql = f"SELECT {HANDOFF_COLUMNS} FROM handoff WHERE worker = ?"
+        row = self._row(f"{sql} AND sha256 = ?", worker, sha256) or self._row(
+            f"{sql} AND redacted = ? ORDER BY seq DESC LIMIT 1", worker, sha256
+        )
         return kept_handoff(row) if row else None
 
     def not_archived(self, worker: WorkerId) -> list[MissionId]:
         """The worker's completed missions whose archive does not show their state yet."""
         sql = "SELECT mission FROM mission WHERE worker = ? AND archived = 0"
-        found = [MissionId(mission) for (mission,) in self._db.execute(sql, (worker,))]
+        found = [MissionId(mission) for (mission,) in self._rows(sql, worker)]
         return [mission for mission in found if (worker, mission) not in self._archived]
 
     def sharing(self, mission: MissionId) -> list[tuple[WorkerId, MissionState]]:
         """Every worker that has the mission, with its state of it."""
         sql = "SELECT worker, state FROM mission WHERE mission = ? ORDER BY worker"
-        rows = self._db.execute(sql, (mission,)).fetchall()
+        rows = self._rows(sql, mission)
         return [(WorkerId(worker), _mission_decoder.decode(state)) for worker, state in rows]
 
     def read_back(self) -> tuple[int, int]:
@@ -250,12 +253,40 @@ class Journal:
         """The lines of the audit log up to number `last` stand in its file. Committed with what comes next."""
         self._audit.appended(last, mark)
 
-    def place(self, worker: WorkerId, sha256: str) -> None:
+    def note_redacted(self, worker: WorkerId, sha256: str, redacted: str) -> None:
+        """Notes, durably, the digest of the version's redacted form as it is now."""
+        with self._transaction():
+            sql = "UPDATE handoff SET redacted = ? WHERE worker = ? AND sha256 = ?"
+            self._db.execute(sql, (redacted, worker, sha256))
+
+    def placing(self, worker: WorkerId) -> Placing | None:
+        """The attempt to put a handoff into the shared folder of which it is not known how it ended."""
+        sql = "SELECT sha256, device, inode, size, mtime_ns FROM placing WHERE worker = ?"
+        row = self._row(sql, worker)
+        return Placing(row[0], Version(*row[1:]) if row[1] is not None else None) if row else None
+
+    def place(self, worker: WorkerId, placing: Placing) -> None:
         """Counts, durably, that this version is put into the shared folder: before it is, so that a crash can
         never make it be restored once more than it may."""
+        before = astuple(placing.before) if placing.before else (None,) * 4
         with self._transaction():
-            sql = "UPDATE handoff SET placed = placed + 1 WHERE worker = ? AND sha256 = ?"
-            self._db.execute(sql, (worker, sha256))
+            self._count(worker, placing.sha256, 1)
+            row = (worker, placing.sha256, *before)
+            self._db.execute("INSERT OR REPLACE INTO placing VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def placed(self, worker: WorkerId, succeeded: bool = True) -> None:
+        """It is known how the attempt ended: one that did not succeed does not count."""
+        placing = self.placing(worker)
+        if placing is None:
+            return
+        with self._transaction():
+            if not succeeded:
+                self._count(worker, placing.sha256, -1)
+            self._db.execute("DELETE FROM placing WHERE worker = ?", (worker,))
+
+    def _count(self, worker: WorkerId, sha256: str, more: int) -> None:
+        sql = "UPDATE handoff SET placed = placed + ? WHERE worker = ? AND sha256 = ?"
+        self._db.execute(sql, (more, worker, sha256))
 
     def flush(self) -> None:
         """Commits what was settled, if anything was."""
@@ -340,13 +371,19 @@ class Journal:
         self._db.executemany(sql, [(change.after.worker, *key, count) for key, count in new.items() if count])
 
     def _handoffs(self, change: Change) -> None:
-        sql = f"INSERT OR IGNORE INTO handoff (worker, {HANDOFF_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)"
+        """A version that is known already comes again only where it counts for more than it did."""
+        sql = (
+            f"INSERT INTO handoff (worker, {HANDOFF_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0) "
+            "ON CONFLICT (worker, sha256) DO UPDATE SET mission = excluded.mission, author = excluded.author, "
+            "path = excluded.path, at = excluded.at"
+        )
         for kept in change.handoffs:
             row = (kept.mission, kept.sha256, kept.redacted, kept.author.value, kept.path, kept.at, kept.text)
             self._db.execute(sql, (change.after.worker, *row))
 
     def _heard(self, change: Change) -> None:
-        sql = f"INSERT OR REPLACE INTO heard (worker, key, {_HEARD}) VALUES ({', '.join('?' * 11)})"
+        marks = ", ".join("?" * (2 + len(Heard.__struct_fields__)))
+        sql = f"INSERT OR REPLACE INTO heard (worker, key, {_HEARD}) VALUES ({marks})"
         rows = ((change.after.worker, key, *astuple(heard)) for key, heard in change.heard.items())
         self._db.executemany(sql, rows)
 

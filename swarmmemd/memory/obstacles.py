@@ -5,7 +5,8 @@ docs/architecture.md, "Apply".
 
 import msgspec
 
-from swarmmemd.durable import Refused
+from swarmmemd.durable import Directory, Moved, Refused, Version, replace
+from swarmmemd.layout import Place
 from swarmmemd.model import WorkerId
 
 
@@ -25,6 +26,7 @@ class Obstacle(msgspec.Struct, frozen=True):
 
 _REFUSED_RETRY = 60.0
 _FAILED_RETRY = 1.0
+_MOVED_RETRY = 0.5
 
 
 def obstacle(error: OSError, where: str) -> Obstacle:
@@ -41,6 +43,19 @@ class Obstructed(Exception):
     def __init__(self, obstacle: Obstacle) -> None:
         super().__init__(obstacle.reason)
         self.obstacle = obstacle
+
+
+def put(folder: Directory, place: Place, data: bytes, expected: Version | None) -> None:
+    """Puts `data` in the place of the version that was read. Where somebody was quicker, his version stands there
+    afterwards and `Obstructed` is raised. Raises OSError too."""
+    try:
+        replace(folder, place.name, data, expected)
+    except Moved as moved:
+        if moved.data is not None:
+            replace(folder, place.name, moved.data)
+        raise Obstructed(
+            Obstacle(place.shown, "another writer is at it", _MOVED_RETRY, expected=True)
+        ) from None
 
 
 class Stillness:

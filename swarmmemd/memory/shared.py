@@ -6,18 +6,29 @@ once, no more: then `status` says who does it. docs/contracts.md, "Shared memory
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from swarmmemd import layout
-from swarmmemd.durable import Directory, Refused, hold, make_root, read_file, replace
+from swarmmemd.durable import (
+    Directory,
+    Refused,
+    Version,
+    hold,
+    make_root,
+    read_file,
+    sweep_temporaries,
+    version_at,
+)
 from swarmmemd.errors import StorageError
-from swarmmemd.handoff import OWN, sha256
-from swarmmemd.journal import Journal, KeptHandoff
+from swarmmemd.handoff import OWN, Author, sha256
+from swarmmemd.journal import Journal, KeptHandoff, Placing
 from swarmmemd.layout import Place
 from swarmmemd.memory.audit import Auditor
-from swarmmemd.memory.obstacles import Obstacle
+from swarmmemd.memory.obstacles import Obstacle, Obstructed, obstacle, put
+from swarmmemd.memory.versions import Versions
 from swarmmemd.model import MissionId, WorkerId, iso, worker_id
 from swarmmemd.redact import Redactor
 from swarmmemd.redact.files import safe_lines, safe_text
@@ -25,9 +36,9 @@ from swarmmemd.state import MissionState, WorkerState
 
 _LIMIT = 256 * 1024 * 1024
 _HANDOFF_LIMIT = 4 * 1024 * 1024
+PARTS = (layout.SUMMARY, layout.EVENTS, layout.HANDOFF)
+"""What is archived of a worker's mission."""
 _MARK = re.compile(r"\[REDACTED:([a-z0-9-]+)\]")
-_RETRY = 1.0
-_REFUSED_RETRY = 60.0
 _RESTORED = 2
 """Once put there, once put back: more would be a fight."""
 
@@ -40,40 +51,87 @@ class SharedMemory:
         root: Path,
         profiles_root: Path,
         journal: Journal,
-        redactor: Redactor,
+        versions: Versions,
         auditor: Auditor,
         claim: Callable[[], object],
     ) -> None:
         self._root = root
         self._profiles = profiles_root
         self._journal = journal
-        self._redactor = redactor
+        self._versions = versions
         self._auditor = auditor
         self._claim = claim
+        self._swept: set[tuple[str, ...]] = set()
+        self._archived: dict[tuple[WorkerId, MissionId], _Parts] = {}
+        self._again: set[tuple[WorkerId, MissionId]] = set()
+        self._believed = True
+        """Copies as new as their parts count as true, those that another run has made too."""
         self.counts: dict[str, int] = {}
         self.overwritten: dict[WorkerId, str] = {}
 
     def apply(self, state: WorkerState) -> list[Obstacle]:
         """Brings the worker's latest handoff and the archives of its completed missions up to date."""
-        missions = self._journal.not_archived(state.worker)
+        steps: list[Callable[[Directory], object]] = []
         shown = state.missions.get(state.handed_off) if state.handed_off else None
-        if not missions and (shown is None or shown.handoff is None):
+        if shown is not None and shown.handoff is not None and not shown.handoff.local:
+            steps.append(partial(self._mirror, state.worker, shown))
+        again = [mission for worker, mission in self._again if worker == state.worker]
+        if missions := dict.fromkeys([*self._journal.not_archived(state.worker), *again]):
+            # What is archived is what is there: not before the mission's own files are true.
+            waiting = {record.event.mission for record in self._journal.waiting(state.worker)}
+            steps += [partial(self._archive, state.worker, m) for m in missions if m not in waiting]
+        if not steps:
             return []
         try:
             with self.opened() as root:
-                if shown is not None:
-                    self._mirror(root, state.worker, shown)
-                for mission in missions:
-                    self.archive(root, mission)
-                    self._journal.settle(archived=[(state.worker, mission)])
-        except Refused as error:
-            where, reason = str(error.filename or self._root), error.strerror or "refused"
-            return [Obstacle(where, reason, _REFUSED_RETRY, refused=True)]
-        except _NotLookedAt as waits:
-            return [Obstacle(str(waits), "a new handoff stands there", 0.5, expected=True)]
+                return [found for step in steps if (found := self._tried(step, root)) is not None]
         except OSError as error:
-            return [Obstacle(str(self._root), error.strerror or str(error), _RETRY)]
-        return []
+            return [obstacle(error, str(self._root))]
+
+    def _tried(self, step: Callable[[Directory], object], root: Directory) -> Obstacle | None:
+        """What stands in the way of one target: it stops no other."""
+        try:
+            step(root)
+        except Obstructed as stopped:
+            return stopped.obstacle
+        except OSError as error:
+            return obstacle(error, str(self._root))
+        return None
+
+    def _archive(self, worker: WorkerId, mission: MissionId, root: Directory) -> None:
+        self.archive(root, mission)
+        self._again.discard((worker, mission))
+        self._journal.settle(archived=[(worker, mission)])
+
+    def changed(self, worker: WorkerId, mission: MissionId) -> bool:
+        """Whether somebody has changed a part of a completed mission since it was archived: then the next `apply`
+        archives it again. For the sweep: stats only."""
+        key, parts = (worker, mission), self._parts(worker, mission)
+        if parts is None:
+            return False
+        if key not in self._archived and self._believed and not self._is_newer(worker, mission, parts):
+            self._archived[key] = parts
+        if self._archived.get(key) == parts:
+            return False
+        self._again.add(key)
+        return True
+
+    def redact_anew(self) -> None:
+        """What was archived was redacted otherwise: all of it counts as changed."""
+        self._archived.clear()
+        self._believed = False
+
+    def _parts(self, worker: WorkerId, mission: MissionId) -> "_Parts | None":
+        return _versions(layout.profile(self._profiles, worker), layout.summary(mission))
+
+    def _is_newer(self, worker: WorkerId, mission: MissionId, parts: "_Parts") -> bool:
+        copies = _versions(self._root, layout.archived(mission, worker, layout.SUMMARY))
+        if copies is None:
+            return False  # somebody has deleted the archive: it is made again by hand
+        return any(
+            part is not None and (copy is None or part.mtime_ns > copy.mtime_ns)
+            for part, copy in zip(parts, copies, strict=True)
+        )
 
     def archive_by_hand(self, mission: MissionId) -> int | None:
         """Archives a mission now. None if no worker has completed it. Raises `StorageError`."""
@@ -82,6 +140,10 @@ class SharedMemory:
         try:
             with self.opened() as root:
                 return self.archive(root, mission)
+        except Obstructed as stopped:
+            raise StorageError(
+                f"{stopped.obstacle.path}: {stopped.obstacle.reason}", "Try it again."
+            ) from stopped
         except OSError as error:
             raise StorageError(
                 f"{error.filename or self._root}: {error.strerror}", "Check what stands there."
@@ -96,34 +158,77 @@ class SharedMemory:
             self._claim()
             return Directory.root(self._root)
 
+    def _folder(self, root: Directory, place: Place) -> Directory:
+        """The folder of a place; left-overs of a crash are removed when it is first opened."""
+        folder = root.descend(place.folders, create=True)
+        if place.folders not in self._swept:
+            try:
+                sweep_temporaries(folder)
+            except OSError:
+                folder.close()
+                raise
+            self._swept.add(place.folders)
+        return folder
+
     # The latest handoff
 
-    def _mirror(self, root: Directory, worker: WorkerId, mission: MissionState) -> None:
-        version = self._journal.handoff(worker, mission.handoff.sha256) if mission.handoff else None
-        if version is None or mission.handoff is None:
-            return
-        text, place = self.safe(version.text), layout.shared_handoff(worker)
-        with root.descend(place.folders, create=True) as folder:
+    def _mirror(self, worker: WorkerId, mission: MissionState, root: Directory) -> None:
+        place = layout.shared_handoff(worker)
+        with self._folder(root, place) as folder:
             held = hold(folder, place.name, _HANDOFF_LIMIT)
+            before = held.version if held else None
             if held is not None:
                 held.close()
-                if held.data in (text, version.text):
-                    self.overwritten.pop(worker, None)
-                    return
-                if held.data.strip() and not self._journal.knows_handoff(worker, sha256(held.data)):
-                    raise _NotLookedAt(place.shown)
-            if may_place(version, mission.handoff.rank):
-                self._journal.place(worker, version.sha256)
-                replace(folder, place.name, text, held.version if held else None)
-                self._auditor.replaced(f"{folder.shown}/{place.name}", text)
-                self._count(text)
+            if (attempt := self._journal.placing(worker)) is not None:
+                self._journal.placed(worker, succeeded=before != attempt.before)
+            version = self._journal.handoff(worker, mission.handoff.sha256) if mission.handoff else None
+            if version is None or mission.handoff is None:
+                return
+            text = self._versions.safe(version.text)
+            if held is not None and held.data == text:
                 self.overwritten.pop(worker, None)
+                return
+            there = self._versions.known(worker, held.data) if held is not None else None
+            if held is not None and held.data.strip() and there is None:
+                raise Obstructed(Obstacle(place.shown, "a new handoff stands there", 0.5, expected=True))
+            write = partial(self._write, folder, place, worker, version, text, before)
+            if held is not None and there is not None and self._is_other_form(there, version, held.data):
+                write()
+            elif may_place(version, mission.handoff.rank):
+                self._counted(worker, Placing(version.sha256, before), write)
             elif held is not None:
-                self.overwritten[worker] = self._author(worker, held.data)
+                self.overwritten[worker] = _author(there)
 
-    def _author(self, worker: WorkerId, data: bytes) -> str:
-        known = self._journal.handoff(worker, sha256(data))
-        return known.author.value if known else "another program"
+    def _counted(self, worker: WorkerId, placing: Placing, write: Callable[[], None]) -> None:
+        """Counted before it is done, and taken back by the next look where the same stands there as before: so a
+        crash makes it be restored no more often, and what failed is tried again."""
+        self._journal.place(worker, placing)
+        try:
+            write()
+        except Obstructed:
+            self._journal.placed(worker, succeeded=False)
+            raise
+        self._journal.placed(worker)
+
+    def _write(
+        self,
+        folder: Directory,
+        place: Place,
+        worker: WorkerId,
+        version: KeptHandoff,
+        text: bytes,
+        before: Version | None,
+    ) -> None:
+        with self._versions.noted(worker, version, text):
+            put(folder, place, text, before)
+        self._auditor.replaced(f"{folder.shown}/{place.name}", text)
+        self._count(text)
+        self.overwritten.pop(worker, None)
+
+    def _is_other_form(self, there: KeptHandoff, version: KeptHandoff, data: bytes) -> bool:
+        """Whether what stands there is only another form of what should, or holds secrets of a text that we know:
+        then nobody's text is displaced, and it may be replaced however often."""
+        return there.sha256 == version.sha256 or self._versions.safe(data) != data
 
     # The archive
 
@@ -133,24 +238,27 @@ class SharedMemory:
         changed, completed, title = 0, 0, ""
         for worker, state in self._journal.sharing(mission):
             if state.completed:
-                changed += self._worker(root, worker, mission)
+                changed += self._worker(root, worker, state)
                 completed, title = max(completed, state.completed), title or state.title
         if not completed:
             return 0
         manifest = self._manifest(root, mission, title, completed)
         return changed + self._put(root, layout.manifest(mission), manifest)
 
-    def _worker(self, root: Directory, worker: WorkerId, mission: MissionId) -> int:
-        place, changed = layout.summary(mission), 0
+    def _worker(self, root: Directory, worker: WorkerId, state: MissionState) -> int:
+        mission, place, changed = state.mission, layout.summary(state.mission), 0
+        kept_local = state.handoff is not None and state.handoff.local
+        if (parts := self._parts(worker, mission)) is not None:
+            self._archived[worker, mission] = parts
         try:
             with (
                 Directory.root(layout.profile(self._profiles, worker)) as profile,
                 profile.descend(place.folders) as folder,
             ):
-                for name in (layout.SUMMARY, layout.EVENTS, layout.HANDOFF):
-                    data = read_file(folder, name, _LIMIT)
-                    if data is not None:
-                        safe = archived_form(self._redactor, name, data)
+                for name in PARTS:
+                    data = _part(folder, name)
+                    if data is not None and not (kept_local and name == layout.HANDOFF):
+                        safe = archived_form(self._versions.redactor, name, data)
                         changed += self._put(root, layout.archived(mission, worker, name), safe)
         except FileNotFoundError:
             return changed  # the profile is gone; what was archived of it stays
@@ -161,17 +269,17 @@ class SharedMemory:
         files: list[Mapping[str, object]] = []
         workers: list[str] = []
         with root.descend(place.folders) as folder:
-            for worker in folder.names():
-                if worker_id(worker) is None:
-                    continue
-                workers.append(worker)
-                with folder.child(worker) as one:
-                    for name in one.names():
-                        data = read_file(one, name, _LIMIT) or b""
-                        files.append({"path": f"{worker}/{name}", "bytes": len(data), "sha256": sha256(data)})
+            for worker in filter(worker_id, folder.names()):
+                parts = _parts(folder, worker)
+                if parts is not None:
+                    workers.append(worker)
+                    files += [
+                        {"path": f"{worker}/{name}", "bytes": len(data), "sha256": sha256(data)}
+                        for name, data in parts.items()
+                    ]
         content = {
             "missionId": mission,
-            "title": self.redacted(title),
+            "title": self._versions.redacted(title),
             "status": "complete",
             "workers": workers,
             "files": files,
@@ -180,27 +288,17 @@ class SharedMemory:
         return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
 
     def _put(self, root: Directory, place: Place, data: bytes) -> int:
-        with root.descend(place.folders, create=True) as folder:
+        with self._folder(root, place) as folder:
             held = hold(folder, place.name, _LIMIT)
             if held is not None:
                 held.close()
             stands = held is not None and held.data == data
             if not stands:
-                replace(folder, place.name, data, held.version if held else None)
+                put(folder, place, data, held.version if held else None)
                 self._auditor.replaced(f"{folder.shown}/{place.name}", data)
                 self._count(data)
         self._journal.settle(copies={place.shown: sha256(data)})
         return int(not stands)
-
-    # Redaction
-
-    def safe(self, data: bytes) -> bytes:
-        """The redacted form of a text: the same for the same text, so that a copy of it is known again."""
-        return safe_text(self._redactor, data)
-
-    def redacted(self, text: str) -> str:
-        """The text without its secrets."""
-        return self._redactor.redact(text).text
 
     def _count(self, written: bytes) -> None:
         """Counts the marks in what was written, by kind."""
@@ -218,5 +316,45 @@ def archived_form(redactor: Redactor, name: str, data: bytes) -> bytes:
     return safe_lines(redactor, data) if name == layout.EVENTS else safe_text(redactor, data)
 
 
-class _NotLookedAt(Exception):
-    """A text that is no version yet stands where ours should be: it is looked at first."""
+def _author(there: KeptHandoff | None) -> str:
+    if there is None or there.author is Author.NOBODY:
+        return "another program"
+    return there.author.value
+
+
+_Parts = tuple[Version | None, ...]
+"""The versions of the parts of a mission, in the order of `PARTS`."""
+
+
+def _versions(root: Path, place: Place) -> _Parts | None:
+    """The versions of the parts in the folder of `place`; None where there is no such folder."""
+    try:
+        with Directory.root(root) as top, top.descend(place.folders) as folder:
+            return tuple(_version(folder, name) for name in PARTS)
+    except OSError:
+        return None
+
+
+def _version(folder: Directory, name: str) -> Version | None:
+    try:
+        return version_at(folder, name)
+    except Refused:
+        return None
+
+
+def _parts(folder: Directory, worker: str) -> dict[str, bytes] | None:
+    """What the archive has of a worker, by name; None where the name is that of something else."""
+    try:
+        with folder.child(worker) as one:
+            found = ((name, _part(one, name)) for name in sorted(PARTS))
+            return {name: data for name, data in found if data is not None}
+    except Refused:
+        return None
+
+
+def _part(folder: Directory, name: str) -> bytes | None:
+    """A part of the archive; None where there is none, or something that is never read, a link or a device."""
+    try:
+        return read_file(folder, name, _LIMIT)
+    except Refused:
+        return None

@@ -27,7 +27,7 @@ from swarmmemd.render.summary import FILES, Summary, bullets_of, is_whole, merge
 from swarmmemd.seam import seam
 from swarmmemd.state import MissionState
 
-_LIMIT = 16 * 1024 * 1024
+SUMMARY_LIMIT = 16 * 1024 * 1024
 _MERGES = 5
 _HEADLESS = 2.0
 """Seconds after which a `SUMMARY.md` without its H1 is no longer taken for one that is being written."""
@@ -86,7 +86,6 @@ class Summaries:
             for _ in range(_MERGES):
                 if self._merged(folder, place, worker, mission, unmerged, now, events):
                     del self._unmerged[key]
-                    self._journal.settle(shown=[key])
                     return
         raise Obstructed(Obstacle(place.shown, "others keep writing it", 0.05, expected=True))
 
@@ -136,7 +135,7 @@ class Summaries:
         events: Sequence[EventId],
     ) -> bool:
         """Merges once. Says whether it stands; versions that were hidden meanwhile are added to `unmerged`."""
-        held = hold(folder, place.name, _LIMIT)
+        held = hold(folder, place.name, SUMMARY_LIMIT)
         try:
             text = _text(held.data) if held else ""
             if held is not None:

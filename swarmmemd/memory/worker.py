@@ -2,7 +2,8 @@
 
 Order within one worker: handoffs, episodes, then `SUMMARY.md`, then `events.jsonl`, so that who sees the line sees the
 rest. Each file is written once a turn. What stands in the way of one file stops only the events that belong
-into it; then the worker is tried again with its next event, or after a while. docs/architecture.md, "Apply".
+into it (none belongs into a handoff); then the worker is tried again with its next event, or after a while.
+docs/architecture.md, "Apply".
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,19 +18,20 @@ from swarmmemd.layout import Place
 from swarmmemd.memory.audit import Auditor
 from swarmmemd.memory.growing import GrowingFiles
 from swarmmemd.memory.handoffs import LocalHandoffs
-from swarmmemd.memory.identities import introduce
+from swarmmemd.memory.identities import NAMES, introduce, promote
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness, obstacle
 from swarmmemd.memory.summaries import Summaries
+from swarmmemd.memory.versions import Versions
 from swarmmemd.model import EventId, MissionId, WorkerId, utc_day
 from swarmmemd.observation import RosterWorker
-from swarmmemd.redact import Redactor
 from swarmmemd.state import WorkerState
 
 _K = TypeVar("_K")
 
 
 class Memory:
-    """The memory trees below one profiles root. `settle` is how long, in seconds, another writer may take."""
+    """The memory trees below one profiles root. `settle` is how long, in seconds, another writer may take;
+    `redact` whether handoffs are redacted here too."""
 
     def __init__(
         self,
@@ -37,7 +39,8 @@ class Memory:
         journal: Journal,
         settle: float,
         wall: Callable[[], float],
-        redactor: Redactor | None = None,
+        versions: Versions,
+        redact: bool,
     ) -> None:
         stillness = Stillness()
         self._root = profiles_root
@@ -45,7 +48,7 @@ class Memory:
         self.auditor = Auditor(journal, wall)
         self.growing = GrowingFiles(journal, stillness, settle, self.auditor)
         self.summaries = Summaries(journal, stillness, settle, wall, self.auditor)
-        self.handoffs = LocalHandoffs(journal, redactor, self.auditor)
+        self.handoffs = LocalHandoffs(journal, versions, redact, self.auditor)
 
     def settle_within(self, seconds: float) -> None:
         """Changes how long another writer may take."""
@@ -60,13 +63,21 @@ class Memory:
         missions = self._journal.not_shown(state.worker)
         if not waiting and not missions:
             return []
-        return self._with_pass(
-            state, now, lambda one: self._journal.settle(applied=one.run(waiting, missions))
-        )
+
+        def run(one: _Pass) -> None:
+            applied = one.run(waiting, missions)
+            self._journal.settle(applied=applied, shown=[(state.worker, mission) for mission in one.shown])
+
+        return self._with_pass(state, now, run)
 
     def introduce(self, worker: RosterWorker) -> list[Obstacle]:
         """Makes the worker's identity files where they are missing. Raises FileNotFoundError as `apply` does."""
         return self._with_pass(WorkerState(worker=worker.id), 0.0, lambda one: one.introduce(worker))
+
+    def promote(self, worker: RosterWorker, lesson: str, event: EventId) -> bool:
+        """Puts a lesson into the worker's `MEMORY.md`. Raises `Obstructed` and OSError."""
+        with Directory.root(layout.profile(self._root, worker.id)) as profile:
+            return promote(profile, worker, lesson, event, self.auditor)
 
     def reshow(
         self, state: WorkerState, mission: MissionId, now: float, others: Sequence[bytes] = ()
@@ -112,6 +123,8 @@ class _Pass:
 
     def __init__(self, memory: Memory, profile: Directory, state: WorkerState, now: float) -> None:
         self.obstacles: list[Obstacle] = []
+        self.shown: list[MissionId] = []
+        """The missions whose `SUMMARY.md` and handoff stand as they should."""
         self._memory = memory
         self._profile = profile
         self._state = state
@@ -125,26 +138,28 @@ class _Pass:
         for mission in dict.fromkeys((*by_mission, *missions)):
             records = by_mission.get(mission, [])
             ids = [record.event.id for record in records]
-            shown = self._handoff(mission, ids) and self.show(mission, events=ids)
+            mirrored, shown = self._handoff(mission, ids), self.show(mission, events=ids)
+            if mirrored and shown:
+                self.shown.append(mission)
             if records and shown and not any(record.seq in stuck for record in records):
                 applied += self._events(mission, records)
         return applied
 
     def _handoff(self, mission: MissionId, events: Sequence[EventId]) -> bool:
+        """Puts both copies of the mission's handoff in place. Says whether they stand."""
         known = self._state.missions.get(mission)
-        show = self._memory.handoffs.show
         if known is None:
             return True
-        return self._tried(
-            partial(show, self._profile, self._state.worker, known, events), layout.handoff(mission)
-        )
+        show = partial(self._memory.handoffs.show, self._profile, self._state.worker, known)
+        places = (layout.handoff(mission), layout.mission_handoff(mission))
+        stand = [self._tried(partial(show, place, events), place) for place in places]
+        return all(stand)
 
     def introduce(self, worker: RosterWorker) -> None:
         """Makes the identity files that are missing."""
-        self._tried(
-            partial(introduce, self._profile, worker, self._memory.auditor),
-            layout.identity_file("IDENTITY.md"),
-        )
+        for name in NAMES:
+            made = partial(introduce, self._profile, worker, self._memory.auditor, name)
+            self._tried(made, layout.identity_file(name))
 
     def show(self, mission: MissionId, others: Sequence[bytes] = (), events: Sequence[EventId] = ()) -> bool:
         """Makes the mission's `SUMMARY.md` true. Says whether it is."""

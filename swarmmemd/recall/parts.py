@@ -309,7 +309,7 @@ class _Worker:
 
     def _shared(self) -> Iterator[Part]:
         shown = self._state.missions.get(self._state.handed_off) if self._state.handed_off else None
-        kept = shown.handoff if shown else None
+        kept = shown.handoff if shown and shown.handoff and not shown.handoff.local else None
         version = self._journal.handoff(self._worker, kept.sha256) if kept else None
         if kept is None or version is None:
             return

@@ -13,7 +13,7 @@ _LONGEST = 8192
 
 _NAME = r"""
     (?P<password> passw(?:or)?[dt] | passwd | kennwort | passphrase | passcode | 密码 | 密碼 | 口令
-      | (?:(?<![a-z])|(?-i:(?<=[a-z])(?=P))) (?:pass|pwd|pw) )
+      | (?:(?<![a-z])|(?-i:(?<=[a-z])(?=P))|(?-i:(?<=\\[nrtbf]))) (?:pass|pwd|pw) )
   | (?P<apikey> (?:api|app|application|consumer|subscription|function|service|license|x)[_\-.\ ]?key )
   | (?P<token> token )
   | (?P<secret> (?:access|secret|private|encryption|encrypt|signing|signature|master|auth|account|storage|shared
@@ -23,11 +23,16 @@ _NAME = r"""
 _SUFFIX = r"""(?:[_-]?\d{1,2}
   | [_-](?:prod|production|dev|test|staging|live|local|old|new|base|value|text|plain|raw|default|admin|root|db))?"""
 _NAMED = re.compile(rf"(?:{_NAME}){_SUFFIX}(?![A-Za-z0-9])", re.IGNORECASE | re.VERBOSE)
+_CORE = re.compile("pass|pwd|pw|kennwort|key|token|secret|credential|密码|密碼|口令")
+"""One of these is in each name. In a text in lower case they are found much faster than names are."""
+
+_BEFORE, _BEHIND = 16, 20
+"""A name with `key` begins and ends no further from it. The other names begin with their core."""
 _ASSIGNED = re.compile(
     r"""(?P<closed>(?P<quote>\\{0,7}["'`])\]?|\*\*|__|\?)?
-    (?: (?:[\s,]|\\n){1,40}(?:\\{0,7}["'])?value(?:\\{0,7}["'])?[ \t]{0,8}[:=][ \t]{0,8}    # name: X, value: …
+    (?: (?:[\s,]|\\{1,8}[nrt]){1,40}(?:\\{0,7}["'])?value(?:\\{0,7}["'])?[ \t]{0,8}[:=][ \t]{0,8}    # name: X, value: …
       | [ \t]{0,8}
-        (?P<sign> :[ \t]{0,4}[A-Za-z][\w.\[\]|?\x20]{0,40}?=(?!=) | =>|:=|={1,3}|!=|:(?!:)|：|%3[dD]|\\u003[dD] )
+        (?P<sign> :[ \t]{0,4}[A-Za-z][\w.\[\]|?\x20]{0,40}?=(?!=) | =>|:=|={1,3}|!={1,2}|:(?!:)|：|%3[dD]|\\u003[dD] )
         (?P<gap>[ \t]{0,8}) )
     (?:\*\*[ \t]{0,4})?(?P<prefix>[fbru]{0,2}(?=\\{0,7}["'`]))?(?P<open>\\{0,7}["'`])?
     """,
@@ -48,6 +53,10 @@ _NAME_CHARACTERS = string.ascii_letters + string.digits + "_-"
 _JUDGED = 256
 """A bare value is judged by its beginning."""
 
+_COMPARISONS = ("==", "===", "!=", "!==")
+_MARKED = "[REDACTED:"
+"""A value that was replaced already: seen at once, as a text is looked through again when all was replaced."""
+
 _TAIL = ".,;:)]}>*"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
@@ -63,15 +72,36 @@ def kind_of(name: str) -> str | None:
 def assigned(text: str) -> Iterator[Span]:
     reader = _Reader(text)
     done = 0
-    for name in _NAMED.finditer(text):
+    for name in _names(text):
         # What looks like a name within a secret is a part of it.
         if name.start() < done:
             continue
         found = _ASSIGNED.match(text, name.end())
+        if found and text.startswith(_MARKED, found.end()):
+            continue
         span = _after_sign(reader, name, found) if found else _after_flag(reader, name)
         if span:
             yield span
             done = span.end
+
+
+def _names(text: str) -> Iterator[re.Match[str]]:
+    folded = text.lower()
+    if len(folded) != len(text):  # some letters have more than one in lower case
+        yield from _NAMED.finditer(text)
+        return
+    at = 0
+    for core in _CORE.finditer(folded):
+        if core.end() <= at:
+            continue
+        start = core.start()
+        if core[0] == "key":
+            name = _NAMED.search(text, max(at, start - _BEFORE), core.end() + _BEHIND)
+        else:
+            name = _NAMED.match(text, start) if start >= at else None
+        if name is not None and name.start() <= start:
+            at = name.end()
+            yield name
 
 
 class _Value(NamedTuple):
@@ -119,7 +149,11 @@ def _after_sign(reader: _Reader, name: re.Match[str], found: re.Match[str]) -> S
         return None
     kind = _kind(name)
     if value.quoted:
-        return Span(value.start, value.end, kind) if secret_in_quotes(value.text) else None
+        meant = secret_in_quotes(value.text)
+        if found["sign"] in _COMPARISONS:
+            # A comparison gives nothing to the name: `"token" == "refresh"`. What is compared can still be one.
+            meant = meant and secret_bare(value.text, kind == "password")
+        return Span(value.start, value.end, kind) if meant else None
     tight = found["gap"] == "" and (found["sign"] or "") in ("=", "%3D", "%3d")
     meant = secret_bare(value.text, kind == "password", tight)
     # To an option of a command a value is given literally, as if in quotes.
@@ -151,6 +185,8 @@ def _is_flag(text: str, at: int) -> bool:
     before = text[max(0, at - 48) : at]
     stem = before.rstrip(_NAME_CHARACTERS)
     lead = before[len(stem) :]
+    if stem.endswith("\\") and lead[:1] in ("n", "r", "t"):  # a break in JSON
+        stem, lead = f"{stem} ", lead[1:]
     return lead.startswith("--") or (lead == "-" and stem.endswith((" ", "`")))
 
 

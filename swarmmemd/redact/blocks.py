@@ -30,15 +30,18 @@ _LONG_LINE = 16
 _SURE_LINE = 40
 """So long is a line of base64 that a footer alone makes it part of a key."""
 
-_BETWEEN = re.compile(r"(?:[\s\"',+>|#*]|//|\\+[nrt\"']){1,40}")
-"""What may stand between two lines: breaks, quotes of strings that are joined, marks of a quotation or a comment."""
+_BETWEEN = re.compile(
+    r"(?:[\s\"'`,+>|#*•]|-(?!-)|//|\[[ xX]?\]|\d{1,4}[.):]|\\+(?:[nrt\"']|u2022|u003e)){1,40}"
+)
+"""What may stand between two lines: breaks, quotes of strings that are joined, marks of a list, a quotation or a
+comment."""
 
 _LINE = re.compile(
     r"(?:[A-Za-z0-9+/_-]{16,}+={0,2}|[A-Za-z0-9+/]{1,15}={1,2}|=[A-Za-z0-9+/]{4}"
     r"|(?=[A-Za-z]{0,14}[0-9+/])[A-Za-z0-9+/]{4,15})(?=[\s\"',+\\`]|$|-{4})"
 )
+_OWN_LINE = re.compile(rf"(?:(?<![A-Za-z0-9+/_=\\-])|(?<=\\[nrt]))(?:{_LINE.pattern})")
 _FIELD = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Subject|Hash|MessageID): [^\n\\\"]{0,120}")
-_PIECE = re.compile(r"(?:[^\s\"\\]|\\(?![nrt]))++")
 _ENCODED = re.compile(r"(?<![A-Za-z0-9+/_-])LS0tL[A-Za-z0-9+/_-]{40,}+={0,2}")
 _WRAP = re.compile(r"(?:\r?\n|\\n)[ \t]{0,40}")
 _WRAPPED = re.compile(r"[A-Za-z0-9+/_-]{4,}+={0,2}(?=\s|\\|$|[\"'])")
@@ -141,16 +144,12 @@ def _lines(text: str, header: _Mark) -> Iterator[Span]:
 def _lines_before(text: str, done: int, footer: _Mark) -> Iterator[Span]:
     """The end of a block whose beginning was cut off."""
     found: list[Span] = []
-    pieces = [one.span() for one in _PIECE.finditer(text, max(done, footer.start - _NEAR), footer.start)]
-    for start, end in reversed(pieces):
-        # The letter of a `\n` in JSON is no part of the line.
-        start += text[start] in "nrt" and text[start - 1 : start] == "\\"
-        if start == end:
-            continue
-        line = _LINE.match(text, start, footer.end)
-        if line is None or line.end() < end:
+    end = footer.start
+    for line in reversed(list(_OWN_LINE.finditer(text, max(done, footer.start - _NEAR), footer.start))):
+        if line.end() < end and not _BETWEEN.fullmatch(text, line.end(), end):
             break
-        found.append(Span(start, end, KIND))
+        found.append(Span(*line.span(), KIND))
+        end = line.start()
     if any(line.end - line.start >= _SURE_LINE for line in found):
         yield from reversed(found)
         yield Span(footer.start, footer.end, KIND)

@@ -1,13 +1,11 @@
 """Whole files without their secrets: a text, and a file of JSON records. Pure. docs/contracts.md, "Shared memory"."""
 
-import msgspec
-
 from swarmmemd.redact.redactor import Redactor
 
 
 def safe_text(redactor: Redactor, data: bytes) -> bytes:
     """The redacted form of a text: the same for the same text, so that a copy of it is known again."""
-    return redactor.redact(data.decode("utf-8", "replace")).text.encode("utf-8", "replace")
+    return redactor.redact_file(data)
 
 
 def safe_lines(redactor: Redactor, data: bytes) -> bytes:
@@ -18,7 +16,7 @@ def safe_lines(redactor: Redactor, data: bytes) -> bytes:
 def _safe_line(redactor: Redactor, line: bytes) -> bytes:
     """A record is decoded before it is redacted: an escape could hide where a secret begins."""
     try:
-        value, counts = redactor.redact_value(msgspec.json.decode(line))
-    except (msgspec.DecodeError, RecursionError):
+        found = redactor.redact_json(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
         return safe_text(redactor, line)
-    return msgspec.json.encode(value) + b"\n" if counts else line
+    return found.text.encode("utf-8", "replace") + b"\n" if found.counts else line

@@ -1,5 +1,7 @@
 """Text to safe text. Pure."""
 
+import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +34,13 @@ KINDS: tuple[str, ...] = tuple(
 """Every kind, the one that says most first: it names a place that several rules found."""
 
 _RANKS = {kind: rank for rank, kind in enumerate(KINDS)}
+LONGEST = 4 * 1024 * 1024
+"""Bytes of a handoff. One that fits must not become one that nobody reads, for the marks that it was given."""
+
+_KEPT = 2
+"""So many redacted forms of long files are kept: the same text is asked for when it is found, recorded and copied."""
+
+_LONG = 64 * 1024
 _PASSES = 12
 """What is replaced can lay open what stood next to it, so the result is looked through again. Ordinary texts need
 two passes."""
@@ -50,6 +59,7 @@ class Redactor:
     def __init__(self, patterns: Sequence[str] = (), allow: Sequence[str] = ()) -> None:
         self._patterns = tuple(re.compile(one) for one in patterns)
         self._allow = tuple(one for one in allow if one)
+        self._forms: dict[bytes, bytes] = {}
 
     def redact(self, text: str) -> Redacted:
         """`text` with `[REDACTED:<kind>]` in place of each secret. Applied to its own result it changes nothing."""
@@ -66,31 +76,63 @@ class Redactor:
         """Where in `text` secrets begin, and of which kind each is."""
         return [(span.start, span.kind) for span in self._spans(text)]
 
+    def redact_file(self, data: bytes, limit: int = LONGEST) -> bytes:
+        """The redacted form of a file's text: the same for the same bytes, so that a copy of it is known again.
+
+        Where the marks make it longer than `limit` bytes, and it was not before, it ends behind a whole line, and
+        says so.
+        """
+        if len(data) < _LONG:
+            return self._form(data, limit)
+        digest = hashlib.sha256(data).digest()
+        form = self._forms.pop(digest, None)
+        self._forms[digest] = self._form(data, limit) if form is None else form
+        if len(self._forms) > _KEPT:
+            del self._forms[next(iter(self._forms))]
+        return self._forms[digest]
+
+    def _form(self, data: bytes, limit: int) -> bytes:
+        text = self.redact(data.decode("utf-8", "replace")).text
+        form = text.encode("utf-8", "replace")
+        return _ended(form, limit, len(text)) if len(form) > limit >= len(data) else form
+
+    def extents(self, text: str) -> list[tuple[int, int]]:
+        """Where the secrets in `text` are that one look finds: (start, end), ascending and apart."""
+        return [(span.start, span.end) for span in self._spans(text)]
+
     def redact_value(self, value: Any) -> tuple[Any, Mapping[str, int]]:
         """Decoded JSON with each of its strings redacted; the key counts as the name of a value."""
         counts: Counter[str] = Counter()
         return self._walked(value, "", counts), dict(counts)
 
+    def redact_json(self, text: str) -> Redacted:
+        """A document of JSON, decoded, redacted and written again if it holds a secret. Members with one key are
+        all looked at. Raises ValueError where it is no JSON, RecursionError where it is too deep."""
+        value, counts = self.redact_value(json.loads(text, object_pairs_hook=_Members))
+        if counts:
+            text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return Redacted(text, counts)
+
     def _walked(self, value: Any, key: str, counts: Counter[str]) -> Any:
         if isinstance(value, str):
             return self._named(value, key, counts)
+        if isinstance(value, _Members):
+            return self._members(value, counts)
         if isinstance(value, list):
             return [self._walked(one, key, counts) for one in value]
         if isinstance(value, dict):
-            return self._members(value, counts)
+            return self._members(list(value.items()), counts)
         if isinstance(value, int) and not isinstance(value, bool) and kind_of(key) == "password":
             return self._named(str(value), key, counts) if value >= 10 ** (SHORTEST - 1) else value
         return value
 
-    def _members(self, value: dict[Any, Any], counts: Counter[str]) -> dict[Any, Any]:
-        result: dict[Any, Any] = {}
-        for key, one in value.items():
+    def _members(self, value: list[tuple[Any, Any]], counts: Counter[str]) -> dict[Any, Any]:
+        members, known = [], dict(value)
+        for key, one in value:
             safe = self._named(key, "", counts) if isinstance(key, str) else key
-            while safe in result:
-                safe = f"{safe}_"
-            name = str(value.get("name") or value.get("key") or "") if key == "value" else str(key)
-            result[safe] = self._walked(one, name, counts)
-        return result
+            name = str(known.get("name") or known.get("key") or "") if key == "value" else str(key)
+            members.append((safe, self._walked(one, name, counts)))
+        return _apart(members)
 
     def _named(self, text: str, key: str, counts: Counter[str]) -> str:
         """`text` as the value of `key`."""
@@ -146,6 +188,32 @@ class Redactor:
             if re.search(r"\w", MARKER.sub("", text[start:end])):
                 result.append(Span(start, end, span.kind, span.quote))
         return united(result, _RANKS)
+
+
+def _ended(form: bytes, limit: int, characters: int) -> bytes:
+    """The lines that fit, and the mark of a cut. Of one endless line the words that fit: a mark holds no blank."""
+    end = f"… [cut, {characters} characters]\n".encode()
+    head = form[: limit - len(end)]
+    near = max(len(head) - _LONG, 0)
+    kept = head.rfind(b"\n", near) + 1 or head.rfind(b" ", near) + 1 or head.rfind(b"\n") + 1
+    return head[:kept] + end
+
+
+class _Members(list[tuple[Any, Any]]):
+    """The members of an object of JSON as they stand there: two can have one key."""
+
+
+def _apart(members: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    """An object of JSON that loses none of its members where two have one key: the second is called `key_2`."""
+    result: dict[Any, Any] = {}
+    same: Counter[Any] = Counter()
+    for key, value in members:
+        name = key
+        while name in result:
+            same[key] += 1
+            name = f"{key}_{same[key] + 1}"
+        result[name] = value
+    return result
 
 
 _RULES = (*TOKENS, *CONTEXTS)

@@ -11,17 +11,20 @@ from typing import NamedTuple
 
 from swarmmemd.redact.values import secret_bare, secret_in_quotes, stands_for_something
 
-_ESCAPED = (
+ESCAPED = (
     r"(?<=\\[nrtbf0])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})"
     r"|(?<=\x1b\[m)|(?<=\x1b\[\dm)|(?<=\x1b\[\d\dm)|(?<=\x1b\[\d;\d\dm)"
 )
 """A letter or digit before a token that belongs to an escape and not to a longer word: `\\n`, `%3D`, a colour."""
 
-LEFT = rf"(?:(?<![A-Za-z0-9])|{_ESCAPED})"
+WORD = rf"(?:\b|{ESCAPED})"
+"""A word begins here, also one behind `\\n`."""
+
+LEFT = rf"(?:(?<![A-Za-z0-9])|{ESCAPED})"
 """A token begins here: `task-scheduler` holds no `sk-`."""
 
-ALONE = rf"(?:(?<![A-Za-z0-9_+/-])|(?<=[^A-Za-z0-9+/]/)|{_ESCAPED})"
-"""The same for a short prefix, which also turns up inside other tokens and base64."""
+NO_NAME = rf"(?:(?<![A-Za-z0-9_-])|{ESCAPED})"
+"""The same for what is also the end of a name: `cache-key-` and a hash is no secret."""
 
 END = r"(?![A-Za-z0-9])"
 
@@ -40,8 +43,8 @@ class Rule(NamedTuple):
 
 def _varied(found: re.Match[str]) -> bool:
     """Not a stand-in like `ghp_xxxxxxxx`, nor a name in a program."""
-    tail = re.split(r"[-_./:]", found[0].rstrip("-_./:"))[-1]
-    return len(set(tail.lower()) - {"x"}) > 0
+    longest = max(reversed(re.split(r"[-_./:]", found[0])), key=len)
+    return len(set(longest.lower()) - {"x"}) > 0
 
 
 def _mixed(found: re.Match[str]) -> bool:
@@ -50,6 +53,14 @@ def _mixed(found: re.Match[str]) -> bool:
     return all(
         re.search(r"\d", one) and re.search(r"[A-Z]", one) and re.search(r"[a-z]", one) for one in parts
     )
+
+
+def _no_base64(found: re.Match[str]) -> bool:
+    """Not chance within longer base64, where a `/` or `+` may stand before any letters."""
+    start = found.start()
+    before = found.string[max(0, start - 40) : start]
+    run = re.split(r"[^A-Za-z0-9]", before[:-1])[-1] if before.endswith(("/", "+")) else ""
+    return len(run) < 20 and _mixed(found)
 
 
 def _digit(found: re.Match[str]) -> bool:
@@ -81,6 +92,12 @@ def _around(
     """A secret that is known by what stands round it, in whatever case."""
     compiled = re.compile(pattern, re.ASCII | re.IGNORECASE | re.MULTILINE)
     return Rule(kind, tuple(hints.split()), compiled, fold=True, judge=judge)
+
+
+_COMMAND_ENDS = re.compile(r"(?<!\\)(?:\n|\\n)")
+"""A break, one in JSON too, that does not go on with the same command."""
+
+_HTTP_CLIENT = re.compile(rf"{WORD}(?:curl|wget|https?|xh)\b")
 
 
 def _login(found: re.Match[str]) -> bool:
@@ -118,8 +135,8 @@ def _pgpass(found: re.Match[str]) -> bool:
 def _curl(found: re.Match[str]) -> bool:
     """`-u` means a login only to some programs: to docker it is a number of a user."""
     before = found.string[max(0, found.start() - 400) : found.start()]
-    last = re.split(r"\n(?<!\\\n)", before)[-1]
-    return re.search(r"\b(?:curl|wget|https?|xh)\b", last) is not None and _given(found)
+    last = _COMMAND_ENDS.split(before)[-1]
+    return _HTTP_CLIENT.search(last) is not None and _given(found)
 
 
 def _cookie(found: re.Match[str]) -> bool:
@@ -130,8 +147,9 @@ def _cookie(found: re.Match[str]) -> bool:
 _HEX = "[0-9a-fA-F]"
 _B64 = "[A-Za-z0-9+/]"
 _URL = "[A-Za-z0-9_-]"
-_WS = r"(?:[ \t\r\n]|\\[nrt]){1,20}"
+_WS = r"(?:[ \t\r\n]|\\{1,8}[nrt]){1,20}"
 _FIELD = r"[^\s\"'\\]{1,256}"
+_SLASH = r"\\{0,7}/"
 _VALUE = r"[^\s\"'`<>\\,;]"
 _OPEN = r"(?:\\{0,7}[\"'`]|\*\*)?"
 """A quote that may stand round a name or a value, escaped in JSON."""
@@ -145,12 +163,10 @@ _SIGN = (
 TOKENS: tuple[Rule, ...] = (
     _token("anthropic-key", "sk-ant-", rf"{_URL}{{32,}}+"),
     _token("openrouter-key", "sk-or-", rf"(?:v\d+-)?{_HEX}{{32,}}+"),
-    _token("deepseek-key", "sk-", rf"[0-9a-f]{{32}}{END}", ALONE),
+    _token("deepseek-key", "sk-", rf"[0-9a-f]{{32}}{END}"),
     _token("openai-key", "sk-proj- sk-svcacct- sk-admin- sk-None-", rf"{_URL}{{32,}}+", judge=_digit),
-    _shape(
-        "openai-key", "T3BlbkFJ", rf"{ALONE}sk-(?:[a-z]{{2,12}}-)?{_URL}{{16,200}}?T3BlbkFJ{_URL}{{16,}}+"
-    ),
-    _token("openai-key", "sk-", r"[A-Za-z0-9]{32,}+", ALONE, _digit),
+    _shape("openai-key", "T3BlbkFJ", rf"{LEFT}sk-(?:[a-z]{{2,12}}-)?{_URL}{{16,200}}?T3BlbkFJ{_URL}{{16,}}+"),
+    _token("openai-key", "sk-", r"[A-Za-z0-9]{32,}+", judge=_digit),
     _token("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{36,}+"),
     _token("github-token", "github_pat_", r"[A-Za-z0-9_]{60,}+"),
     _token("gitlab-token", "glptt-", rf"{_HEX}{{40,}}+"),
@@ -166,7 +182,7 @@ TOKENS: tuple[Rule, ...] = (
         rf"{LEFT}(?P<s>(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16,}}+){END}",
         _documented,
     ),
-    _token("aws-bedrock-key", "ABSK", rf"{_B64}{{100,}}+={{0,2}}", ALONE),
+    _token("aws-bedrock-key", "ABSK", rf"{_B64}{{100,}}+={{0,2}}", judge=_no_base64),
     _around(
         "aws-secret",
         "secret",
@@ -174,16 +190,16 @@ TOKENS: tuple[Rule, ...] = (
         rf"{_SIGN}(?P<s>[A-Za-z0-9/+]{{40}})(?![A-Za-z0-9/+])",
         _documented,
     ),
-    _token("google-key", "AIza", rf"{_URL}{{35,}}+", ALONE),
+    _token("google-key", "AIza", rf"{_URL}{{35,}}+"),
     _token("google-oauth", "GOCSPX-", rf"{_URL}{{28,}}+"),
     _token("google-oauth", "ya29.", rf"{_URL}{{20,}}+"),
     _around("azure-key", "accountkey=", rf"AccountKey=(?P<s>{_B64}{{40,}}+={{0,2}})"),
     _shape(
         "azure-secret",
         "Q~",
-        rf"(?:(?<![A-Za-z0-9_~.-])|{_ESCAPED})[A-Za-z0-9_~.-]{{3}}\dQ~[A-Za-z0-9_~.-]{{30,33}}[A-Za-z0-9_~-]",
+        rf"{LEFT}[A-Za-z0-9_~.-]{{3}}\dQ~[A-Za-z0-9_~.-]{{30,33}}[A-Za-z0-9_~-]",
     ),
-    _around("url-signature", "sig=", r"(?<=[?&;])sig=(?P<s>[A-Za-z0-9%+/=_-]{20,})"),
+    _around("url-signature", "sig=", r"(?:(?<=[?&;])|(?<=\\u0026))sig=(?P<s>[A-Za-z0-9%+/=_-]{20,})"),
     _around(
         "url-signature",
         "signature= security-token=",
@@ -193,7 +209,7 @@ TOKENS: tuple[Rule, ...] = (
     _token("groq-key", "gsk_", r"[A-Za-z0-9]{48,}+"),
     _token("xai-key", "xai-", r"[A-Za-z0-9_]{70,}+"),
     _token("perplexity-key", "pplx-", r"[A-Za-z0-9]{48,}+"),
-    _token("replicate-token", "r8_", r"[A-Za-z0-9]{37,}+", ALONE),
+    _token("replicate-token", "r8_", r"[A-Za-z0-9]{37,}+"),
     _token("nvidia-key", "nvapi-", rf"{_URL}{{60,}}+"),
     _token("langsmith-key", "lsv2_pt_ lsv2_sk_", rf"{_HEX}{{32,}}+_{_HEX}{{10,}}+"),
     _token(
@@ -206,24 +222,28 @@ TOKENS: tuple[Rule, ...] = (
     _around(
         "webhook-url",
         "hooks.slack",
-        r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/(?P<s>[\w/-]{16,})",
+        rf"hooks\.slack(?:-gov)?\.com{_SLASH}(?:services|workflows|triggers){_SLASH}(?P<s>(?:[\w-]|{_SLASH}){{16,}}+)",
         _varied,
     ),
     _around(
         "webhook-url",
-        "/webhooks/",
-        r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/(?P<s>\d{5,25}/[\w-]{20,})",
+        "/webhooks",
+        rf"discord(?:app)?\.com{_SLASH}api{_SLASH}(?:v\d{{1,2}}{_SLASH})?webhooks{_SLASH}"
+        rf"(?P<s>\d{{5,25}}{_SLASH}[\w-]{{20,}})",
         _varied,
     ),
     _around(
-        "webhook-url", "webhook.office.com", r"webhook\.office\.com/webhookb2/(?P<s>[\w@/-]{36,})", _varied
+        "webhook-url",
+        "webhook.office.com",
+        rf"webhook\.office\.com{_SLASH}webhookb2{_SLASH}(?P<s>(?:[\w@-]|{_SLASH}){{36,}}+)",
+        _varied,
     ),
     _shape("telegram-token", ":A", rf"(?:{LEFT}|(?<=bot))\d{{8,10}}:A[\w-]{{34,}}+"),
     _token("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_ sk_org_", r"[A-Za-z0-9]{10,}+", judge=_digit),
     _token("stripe-key", "whsec_", rf"{_B64}{{24,}}+={{0,2}}"),
-    _token("twilio-key", "SK", rf"[0-9a-f]{{32}}{END}", ALONE),
-    _token("sendgrid-key", "SG.", rf"{_URL}{{20,24}}\.{_URL}{{39,}}+", ALONE),
-    _token("mailgun-key", "key-", rf"[0-9a-f]{{32}}{END}", ALONE),
+    _token("twilio-key", "SK", rf"[0-9a-f]{{32}}{END}"),
+    _token("sendgrid-key", "SG.", rf"{_URL}{{20,24}}\.{_URL}{{39,}}+"),
+    _token("mailgun-key", "key-", rf"[0-9a-f]{{32}}{END}", NO_NAME),
     _shape("mailchimp-key", "-us", rf"{LEFT}[0-9a-f]{{32}}-us\d{{1,2}}{END}"),
     _token("npm-token", "npm_", r"[A-Za-z0-9]{36,}+"),
     _around(
@@ -240,7 +260,7 @@ TOKENS: tuple[Rule, ...] = (
     ),
     _token("pypi-token", "pypi-AgE", rf"{_URL}{{50,}}+"),
     _token("rubygems-key", "rubygems_", rf"{_HEX}{{48,}}+"),
-    _token("crates-token", "cio", rf"[A-Za-z0-9]{{32}}{END}", ALONE, _digit),
+    _token("crates-token", "cio", rf"[A-Za-z0-9]{{32}}{END}", judge=_digit),
     _token("docker-token", "dckr_pat_ dckr_oat_", rf"{_URL}{{24,}}+"),
     _token("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", rf"{_HEX}{{64,}}+"),
     _token("fly-token", "fo1_", rf"{_URL}{{43,}}+"),
@@ -249,14 +269,14 @@ TOKENS: tuple[Rule, ...] = (
         "fm1_ fm2_ fm1a_ fm1r_ fm2a_ fm2r_",
         r"[A-Za-z0-9+/_-]{50,}+={0,3}(?:,fm\d[ar]?_[A-Za-z0-9+/_=-]{50,}+){0,9}",
     ),
-    _token("databricks-token", "dapi", rf"[0-9a-f]{{32}}(?:-\d)?{END}", ALONE),
+    _token("databricks-token", "dapi", rf"[0-9a-f]{{32}}(?:-\d)?{END}"),
     _token("vault-token", "hvs. hvb. hvr.", rf"{_URL}{{24,}}+"),
     _shape("terraform-token", ".atlasv1.", rf"{LEFT}[A-Za-z0-9]{{14}}\.atlasv1\.[A-Za-z0-9_=-]{{60,}}+"),
     _token("linear-key", "lin_api_ lin_oauth_", r"[A-Za-z0-9]{40,}+"),
     _token("notion-token", "ntn_", r"[A-Za-z0-9]{40,}+"),
     _token("notion-token", "secret_", rf"[A-Za-z0-9]{{43}}{END}", judge=_digit),
     _token("atlassian-token", "ATATT3 ATCTT3", r"[A-Za-z0-9_=-]{60,}+"),
-    _token("airtable-token", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64,}+", ALONE),
+    _token("airtable-token", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64,}+"),
     _token("figma-token", "figd_", rf"{_URL}{{40,}}+"),
     _token("postman-key", "PMAK-", rf"{_HEX}{{24}}-{_HEX}{{34,}}+"),
     _token("sentry-token", "sntrys_", r"[A-Za-z0-9+/=_-]{40,}+"),
@@ -266,7 +286,7 @@ TOKENS: tuple[Rule, ...] = (
     _token("newrelic-key", "NRAK- NRII-", r"[A-Za-z0-9_-]{27,}+"),
     _token("shopify-token", "shpat_ shpca_ shppa_ shpss_", rf"{_HEX}{{32,}}+"),
     _token("square-token", "sq0atp- sq0csp- sq0idp-", rf"{_URL}{{22,}}+"),
-    _token("square-token", "EAAA", rf"{_URL}{{22,}}+", ALONE, _mixed),
+    _token("square-token", "EAAA", rf"{_URL}{{22,}}+", judge=_no_base64),
     _token("supabase-key", "sbp_", rf"{_HEX}{{40,}}+"),
     _token("supabase-key", "sb_secret_", rf"{_URL}{{20,}}+", judge=_digit),
     _token(
@@ -283,11 +303,11 @@ TOKENS: tuple[Rule, ...] = (
     _token("tailscale-key", "tskey-", rf"(?:[a-z]{{2,10}}-)?{_URL}{{12,}}+", judge=_digit),
     _token("age-key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{58,}+"),
     _token("onepassword-token", "ops_eyJ", r"[A-Za-z0-9+/=_-]{100,}+"),
-    _token("jwt", "ey", rf"{_URL}{{10,}}+\.ey{_URL}{{6,}}+\.{_URL}{{8,}}+", rf"(?:(?<![\w-])|{_ESCAPED})"),
+    _token("jwt", "ey", rf"{_URL}{{10,}}+\.ey{_URL}{{6,}}+\.{_URL}{{8,}}+"),
     _shape(
         "discord-token",
         ".",
-        rf"(?:(?<![\w.-])|{_ESCAPED}){_URL}{{24,28}}\.{_URL}{{6}}\.{_URL}{{27,}}+",
+        rf"{LEFT}{_URL}{{24,28}}\.{_URL}{{6}}\.{_URL}{{27,}}+",
         _mixed,
     ),
 )
@@ -295,8 +315,8 @@ TOKENS: tuple[Rule, ...] = (
 CONTEXTS: tuple[Rule, ...] = (
     _around(
         "url-credentials",
-        "://",
-        r"(?<=://)(?!\[REDACTED)(?P<s>[^\s\"'`<>\\/@?#:\[\]]{0,4096}"
+        ":// :\\",
+        r":(?:\\{0,7}/){2}(?!\[REDACTED)(?P<s>[^\s\"'`<>\\/@?#:\[\]]{0,4096}"
         r"(?::(?!\d{1,5}[/?#])(?:[^\s\"'`<>\\/@]|@(?=[^\s\"'`<>\\/@]{1,256}@)){0,4096})?)"
         r"@(?=[A-Za-z0-9\[_%$*{.-])",
         _login,
@@ -322,11 +342,16 @@ CONTEXTS: tuple[Rule, ...] = (
         r"(?P<s>[A-Za-z0-9+/]{8,}+={0,2})",
         _basic,
     ),
-    _around("auth-header", "bearer", r"\bbearer[ \t]{1,4}(?P<s>[A-Za-z0-9._~+/-]{19,}+=*)(?<![.])", _looks),
+    _around(
+        "auth-header",
+        "bearer",
+        rf"{WORD}bearer[ \t]{{1,4}}(?P<s>[A-Za-z0-9._~+/-]{{19,}}+=*)(?<![.])",
+        _looks,
+    ),
     _around(
         "cookie",
         "cookie",
-        rf"(?<![A-Za-z])cookie{_OPEN}[ \t]{{0,8}}:[ \t]{{0,8}}{_OPEN}"
+        rf"(?:(?<![A-Za-z])|{ESCAPED})cookie{_OPEN}[ \t]{{0,8}}:[ \t]{{0,8}}{_OPEN}"
         r"(?P<s>[\w.$%-]{1,128}=(?:[^\"'`\\\r\n=]|=(?:\"[^\"'\\\s,:{}\[\]]{1,4096}\"(?=;|[ \t]*$))?){1,8192})",
         _cookie,
     ),
@@ -339,19 +364,22 @@ CONTEXTS: tuple[Rule, ...] = (
     _around(
         "password",
         "-u --user --proxy-user",
-        r"(?<![\w-])(?:-u[ \t]{0,4}|--(?:proxy-)?user[ =])\\{0,7}[\"']?[^\s:\"'`\\]{1,128}:(?P<s>[^\s\"'`\\]{1,256})",
+        rf"(?:(?<![\w-])|{ESCAPED})(?:-u[ \t]{{0,4}}|--(?:proxy-)?user[ =])"
+        r"\\{0,7}[\"']?[^\s:\"'`\\]{1,128}:(?P<s>[^\s\"'`\\]{1,256})",
         _curl,
     ),
     _around(
         "password",
         "mysql mariadb",
-        r"\b(?:mysql\w*|mariadb)[ \t][^\n|;&]{0,200}?(?<=[ \t])-p(?P<s>[^\s\"'`\\-][^\s\"'`\\]{5,256})",
+        rf"{WORD}(?:mysql\w*|mariadb)"
+        r"[ \t][^\n|;&]{0,200}?(?<=[ \t])-p(?P<s>[^\s\"'`\\-][^\s\"'`\\]{5,256})",
         _looks,
     ),
     _around(
         "password",
         "sshpass docker redis-cli",
-        r"\b(?:sshpass|docker[ \t]+login|redis-cli)\b[^\n|;&]{0,200}?(?<=[ \t])-[pa][ \t]{0,4}"
+        rf"{WORD}(?:sshpass|docker[ \t]+login|redis-cli)"
+        r"\b[^\n|;&]{0,200}?(?<=[ \t])-[pa][ \t]{0,4}"
         r"\\{0,7}[\"']?(?P<s>[^\s\"'`\\-][^\s\"'`\\]{5,256})",
         _looks,
     ),
@@ -359,28 +387,29 @@ CONTEXTS: tuple[Rule, ...] = (
     _around(
         "password",
         "login",
-        rf"(?:\bmachine{_WS}{_FIELD}|\bdefault){_WS}login{_WS}{_FIELD}{_WS}(?:account{_WS}{_FIELD}{_WS})?"
+        rf"{WORD}(?:machine{_WS}{_FIELD}|default){_WS}login{_WS}{_FIELD}{_WS}(?:account{_WS}{_FIELD}{_WS})?"
         rf"password{_WS}(?P<s>{_FIELD})",
         _given,
     ),
     _around(
         "password",
         ":",
-        r"(?:^|(?<=[\s`\"'])|(?<=\\n))[\w.*-]{1,255}:(?P<port>[1-9]\d{1,4}|\*):[\w.*$-]{1,63}:[\w.*@$-]{1,63}:"
-        r"(?P<s>(?:[^\s:\"'`\\]|\\:){6,256})(?=$|[\s`\"']|\\n)",
+        r"(?:^|(?<=[\s`\"'])|(?<=\\[nrt]))[\w.*-]{1,255}"
+        r":(?P<port>[1-9]\d{1,4}|\*):[\w.*$-]{1,63}:[\w.*@$-]{1,63}:"
+        r"(?P<s>(?:[^\s:\"'`\\]|\\:){6,256})(?=$|[\s`\"']|\\{1,8}[nrt\"'])",
         _pgpass,
     ),
     _around(
         "password",
-        "password> passwd> secret> token> apikey> api-key> passphrase> key>",
-        r"<[\w:.-]{0,64}?(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key)>"
-        r"[ \t]{0,8}(?P<s>[^<>\s\"\\]{6,512})[ \t]{0,8}</",
+        "</ <\\ u003c",
+        r"(?:<|\\{1,8}u003[cC])[\w:.-]{0,64}?(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key)"
+        r"(?:>|\\{1,8}u003[eE])[ \t]{0,8}(?P<s>[^<>\s\"\\]{6,512})[ \t]{0,8}(?:<|\\{1,8}u003[cC])\\{0,7}/",
         _six,
     ),
     _around(
         "password",
-        'auth"',
-        r"\"auth\\?\"[ \t]{0,4}:[ \t]{0,4}\\?\"(?P<s>[A-Za-z0-9+/]{8,}+={0,2})\\?\"",
+        'auth" auth\\',
+        r"\"auth\\{0,7}\"[ \t]{0,4}:[ \t]{0,4}\\{0,7}\"(?P<s>[A-Za-z0-9+/]{8,}+={0,2})\\{0,7}\"",
         _looks,
     ),
 )

@@ -6,14 +6,17 @@ line of theirs must never become a heading, a section or a bullet of ours.
 
 import re
 
+from swarmmemd.cut import shortened
+
 LIMIT = 2000
 
 # Whole terminal sequences (colours, window titles), so that no `[31m` is left of them.
 _SEQUENCES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 # Control characters that are no white space, the signs that turn the reading direction, the BOM. White space
 # (every kind of line break too: VT, FF, FS to US, NEL, U+2028, U+2029) is what `str.split` folds.
-_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
-_CUT = re.compile(r"… \[cut, [0-9]{1,12} characters\]\Z")
+_CONTROLS = re.compile(
+    r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
+)
 
 # What means something at the beginning of a line. The escape goes to the end of group 1.
 _BEGINNINGS = re.compile(
@@ -39,8 +42,7 @@ def one_line(text: str, limit: int = LIMIT) -> str:
 
     Idempotent: an escaped beginning means nothing any more, and the mark of a cut is not counted again.
     """
-    folded = _fold(text)
-    return _cut(_escape(folded), limit, len(folded))
+    return shortened(_escape(_fold(text)), limit)
 
 
 def bullet(text: str) -> str:
@@ -61,10 +63,3 @@ def _escape(line: str) -> str:
             at = found.end(1) if meaningful is not _STANDING else found.end() - 1
             return f"{closed[:at]}\\{closed[at:]}"
     return closed
-
-
-def _cut(line: str, limit: int, length: int) -> str:
-    body = _CUT.sub("", line)
-    if len(body) <= limit:
-        return line
-    return f"{line[:limit].rstrip()}… [cut, {length} characters]"

@@ -8,7 +8,7 @@ from swarmmemd.backfill import backfill
 from swarmmemd.config import Config
 from swarmmemd.errors import StorageError, SwarmmemdError
 from swarmmemd.log import Log, set_level
-from swarmmemd.model import MissionId, WorkerId, mission_id, worker_id
+from swarmmemd.model import EventId, MissionId, WorkerId, mission_id, worker_id
 from swarmmemd.service.health import judge
 from swarmmemd.service.members import Members
 from swarmmemd.service.pulse import Silence
@@ -146,6 +146,7 @@ class Daemon:
             del self._to_apply[worker]
         applied = running.turns.apply(some)
         report.failure = report.failure or applied.failure
+        self._posted(applied)
         running.figures.turn(running.now() - began, report)
         for recorded in report.recorded:
             event = recorded.event
@@ -189,12 +190,21 @@ class Daemon:
             if one is not None and one.state is not None:
                 self._running.plan.follow_handoffs(worker, one.state.current is not None)
 
+    def _posted(self, report: Report) -> None:
+        try:
+            self._running.tree.posted(report)
+        except OSError as error:
+            # They are found again, and known: taking them away is all that is left then.
+            self._running.troubles.update("inbox", error.strerror or str(error), self._running.now())
+
     def _requests(self) -> None:
-        """Carries out what other processes ask for, and answers."""
+        """Carries out what other processes ask for, and answers; takes up what they have left."""
         running = self._running
         try:
+            for worker in running.tree.take_posts():
+                running.schedule.at(worker, running.now())
             for name, request in inbox.waiting(running.tree.state):
-                answer = self._carried_out(request)
+                answer = self._answered(request)
                 if answer is None:
                     inbox.reject(running.tree.state, name, "not a request that this version knows")
                     running.log.warning("a request was rejected", request=name)
@@ -204,6 +214,14 @@ class Daemon:
             running.troubles.update("inbox", error.strerror or str(error), running.now())
         else:
             running.troubles.update("inbox", None, running.now())
+
+    def _answered(self, request: inbox.Request | None) -> inbox.Answer | None:
+        """What cannot be done is the answer: no request ends the daemon."""
+        try:
+            return self._carried_out(request)
+        except StorageError as error:
+            self._running.log.warning("a request failed", reason=str(error))
+            return inbox.Answer(0, 0, (str(error),))
 
     def _carried_out(self, request: inbox.Request | None) -> inbox.Answer | None:
         if request is None:
@@ -217,6 +235,9 @@ class Daemon:
             return inbox.Answer(0, 0, refused(self._running.config))
         if request.ask == "archive" and mission is not None:
             return inbox.Answer(0, 0, changed=self._running.tree.archive(mission))
+        if request.ask == "promote" and request.event is not None:
+            done = self._running.tree.promote(EventId(request.event), request.text)
+            return inbox.Answer(0, 0, changed=None if done is None else int(done))
         if request.ask == "rebuild":
             return self._rebuilt(worker, mission)
         if request.ask == "backfill" and worker is not None:
@@ -250,6 +271,7 @@ class Daemon:
         running = self._running
         before = running.figures.events
         self._sweeps.everything("asked for")
+        running.tree.look_at_archives()
         for worker in running.turns.workers:
             running.schedule.at(worker, running.now())
         while not self._stop.now:

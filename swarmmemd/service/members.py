@@ -37,7 +37,7 @@ class Members:
         self._skipped = late.skipped
 
     def look_at_sources(self) -> None:
-        """Looks at roster and ledger; a new ledger is news for every worker."""
+        """Looks at roster and ledger; a new one is news for every worker."""
         running, turns = self._running, self._running.turns
         now, wall = running.now(), running.clock.wall()
         roster, ledger = turns.roster.value, turns.ledger.value
@@ -45,7 +45,7 @@ class Members:
         if turns.roster.value is not roster:
             self.refresh()
         turns.ledger.look(now, wall)
-        if turns.ledger.value is not ledger:
+        if turns.ledger.value is not ledger or turns.roster.value is not roster:
             running.schedule.mark(turns.workers, now)
 
     def next_retirement(self) -> float | None:

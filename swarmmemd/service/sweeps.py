@@ -21,6 +21,8 @@ HOT = 0.25
 _WARM = 60.0
 """Seconds after its last change for which a chat counts as that of a worker at work: one that the control plane
 gave up on still answers."""
+_ARCHIVES = 16
+"""Completed missions that are looked at in a tick."""
 _JUMP = 5.0
 """Seconds by which the clocks may part before everything is looked at: sleep, or a clock that was set."""
 _CHECKPOINT_EVERY = 300.0
@@ -35,6 +37,8 @@ class Sweeps:
         self._members = members
         self._ticks = 0
         self._full = 0.0
+        self._completed: list[tuple[WorkerId, MissionId]] = []
+        self._completed_at = 0.0
         self._hot: tuple[WorkerId, ...] = ()
         self._hot_at = _NEVER
         self._checkpoint = running.now() + _CHECKPOINT_EVERY
@@ -58,6 +62,7 @@ class Sweeps:
                 running.schedule.at(worker, now)
         if self._ticks % max(round(running.config.sweep.directories_s / shorter / TICK), 1) == 0:
             self._members.refresh()
+        self._archives(now)
         self._chats(self._slice(workers, running.config.sweep.chat_s / shorter))
         self._hot = tuple(worker for worker in workers if self._at_work(worker, now))
         self._hot_at = min(self._hot_at, now + HOT) if self._hot else _NEVER
@@ -102,6 +107,17 @@ class Sweeps:
         self._members.refresh()
         self._members.look_at_sources()
         running.schedule.mark(running.turns.workers, running.now())
+
+    def _archives(self, now: float) -> None:
+        """A few of the completed missions: however many there are, a tick costs no more."""
+        running = self._running
+        if not self._completed and now >= self._completed_at:
+            self._completed_at = now + running.config.sweep.directories_s
+            self._completed = running.turns.completed()
+        some, self._completed = self._completed[:_ARCHIVES], self._completed[_ARCHIVES:]
+        for worker, mission in some:
+            if worker in running.turns.workers and running.tree.shared.changed(worker, mission):
+                running.schedule.at(worker, now)
 
     def _slice(self, workers: list[WorkerId], period: float) -> list[WorkerId]:
         """The workers whose turn it is in this second, so that each comes up once in `period` seconds."""

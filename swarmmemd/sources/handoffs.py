@@ -10,12 +10,13 @@ from pathlib import Path
 import msgspec
 
 from swarmmemd.handoff import sha256
-from swarmmemd.model import WorkerId
+from swarmmemd.model import MissionId, WorkerId, mission_id
 from swarmmemd.observation import HandoffFile
 from swarmmemd.sources.document import SIZE_LIMIT
 from swarmmemd.sources.file import Signature, read_still, signature
 
 _FOLDERS = ("memory/handoffs", "memory/session-snapshots")
+_LATEST = "latest.md"
 _STILL = 0.3
 """Seconds that a file must have stood still before it is read."""
 _RETRY = 1.0
@@ -56,6 +57,11 @@ class HandoffSource:
         """The next look gives every file again."""
         self._seen.clear()
 
+    def look_again(self, now: float) -> None:
+        """The same, and the next look is due now."""
+        self.forget()
+        self._again(now)
+
     def changed(self) -> bool:
         """Whether a stat shows anything that the last look did not: for the sweep."""
         seen = {name: one.signature for name, one in self._seen.items()}
@@ -70,7 +76,7 @@ class HandoffSource:
         for folder in _FOLDERS:
             if self._own_folder("memory", folder):
                 names = _names(self._profile / folder)
-                paths += [(self._profile / folder / n, f"{folder}/{n}") for n in names if n.endswith(".md")]
+                paths += [(self._profile / folder / name, f"{folder}/{name}") for name in names]
         return paths
 
     def _own_folder(self, *folders: str) -> bool:
@@ -115,6 +121,7 @@ class HandoffSource:
         return HandoffFile(
             path=name,
             local=name != self._shared_name,
+            named=None if name == self._shared_name else _named(path.name),
             data=data,
             sha256=sha256(data),
             written=found.mtime_ns // 1_000_000,
@@ -125,10 +132,18 @@ class HandoffSource:
 
 
 def _names(folder: Path) -> list[str]:
+    """The names that a handoff can have: `latest.md`, or that of a mission. Any other name, also one that is no
+    UTF-8, means nothing here."""
     try:
-        return sorted(os.listdir(folder))
+        names = sorted(os.listdir(folder))
     except OSError:
         return []
+    return [name for name in names if name == _LATEST or _named(name) is not None]
+
+
+def _named(name: str) -> MissionId | None:
+    """The mission that a file is named after; None for `latest.md` and for what has no mission's name."""
+    return mission_id(name.removesuffix(".md")) if name.endswith(".md") and name != _LATEST else None
 
 
 def _stat(path: Path) -> Signature | None:

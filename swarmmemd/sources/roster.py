@@ -1,5 +1,7 @@
 """`swarm.yaml`: who the workers are. Pure; docs/contracts.md, "Roster"."""
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import yaml
@@ -7,6 +9,8 @@ import yaml
 from swarmmemd.model import Unreadable, WorkerId, worker_id
 from swarmmemd.observation import Roster, RosterWorker
 
+_MOST = 100
+_DEEPEST = 2
 _Loader: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -28,7 +32,6 @@ def parse_roster(data: bytes, written: int) -> Roster | Unreadable:
 
 
 def _worker(id: WorkerId, fields: dict[str, Any]) -> RosterWorker:
-    listed = fields.get("greenlightRequiredFor")
     return RosterWorker(
         id=id,
         name=_text(fields, "name") or id,
@@ -36,12 +39,41 @@ def _worker(id: WorkerId, fields: dict[str, Any]) -> RosterWorker:
         specialty=_text(fields, "specialty"),
         model=_text(fields, "model"),
         mission=_text(fields, "mission"),
-        greenlight=tuple(item for item in listed if isinstance(item, str))
-        if isinstance(listed, list)
-        else (),
+        greenlight=_texts(fields.get("greenlightRequiredFor")),
     )
 
 
 def _text(fields: dict[str, Any], key: str) -> str | None:
-    value = fields.get(key)
-    return value if isinstance(value, str) and value.strip() else None
+    return "; ".join(_texts(fields.get(key))) or None
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """What a person wrote, however YAML takes it: a text, a number, a date, a list of such, a mapping.
+
+    Nothing that says something is dropped; an alias can hold the same again and again, so there is a limit.
+    """
+    found = islice(_said(value, 0), _MOST)
+    return tuple(text for text in found if text.strip())
+
+
+def _said(value: object, depth: int) -> Iterator[str]:
+    if value is None or depth > _DEEPEST:
+        return
+    if isinstance(value, dict):
+        for key, one in islice(value.items(), _MOST):
+            inner = ", ".join(islice(_said(one, depth + 1), _MOST))
+            yield f"{_scalar(key)}: {inner}" if inner else _scalar(key)
+    elif isinstance(value, list | tuple | set):
+        for one in islice(value, _MOST):
+            if isinstance(one, list | tuple | set | dict):
+                yield ", ".join(islice(_said(one, depth + 1), _MOST))
+            else:
+                yield from _said(one, depth)
+    else:
+        yield _scalar(value)
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from importlib.resources import files
 from typing import Any
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -13,7 +14,7 @@ from starlette.routing import Route
 
 import swarmmemd
 from swarmmemd.errors import SwarmmemdError
-from swarmmemd.journal import numbered
+from swarmmemd.journal import Recorded, numbered
 from swarmmemd.web.answers import Refusal, answer, failed, refuse, refused
 from swarmmemd.web.feed import Feed
 from swarmmemd.web.gate import COOKIE
@@ -88,7 +89,7 @@ class Site:
     async def _frames(self, after: int | None, recent: int) -> AsyncIterator[bytes]:
         yield b"retry: 1000\n: events as they are recorded\n\n"
         async for one in self._feed.follow(after, recent):
-            yield b": nothing new\n\n" if one is None else b"id: %d\ndata: %b\n\n" % (one.seq, numbered(one))
+            yield _frame(one) if one is not None else b": nothing new\n\n"
 
     async def health(self, _: Request) -> Response:
         """Whether the daemon is well, and no more: anybody may ask."""
@@ -120,6 +121,10 @@ class Site:
         found = RedirectResponse("/", 303)
         found.set_cookie(COOKIE, self._keys.cookie(), max_age=7 * 86400, httponly=True, samesite="strict")
         return found
+
+
+def _frame(one: Recorded) -> bytes:
+    return b"id: %d\ndata: %b\n\n" % (one.seq, msgspec.json.encode(numbered(one)))
 
 
 def _file(name: str, kind: str) -> Callable[[Request], Response]:

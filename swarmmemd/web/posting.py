@@ -1,17 +1,28 @@
 """What others tell: checked, left in the inbox, and answered once it is in its files. docs/api.md, "Posting"."""
 
 import asyncio
+import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
-from swarmmemd.model import EventType, assignment_id, mission_id
+from swarmmemd import inbox, layout
+from swarmmemd.fold import MIRRORED
+from swarmmemd.instance import is_running
+from swarmmemd.journal import Follower, numbered
+from swarmmemd.model import Event, EventType, assignment_id, mission_id, utc_day
+from swarmmemd.observation import Post
 from swarmmemd.web.answers import Refusal
 from swarmmemd.web.gate import BODY_LIMIT, drain
 from swarmmemd.web.reading import Reading
 
 _BODY_SECONDS = 30.0
+_PATIENCE = 30.0
+_POLL = 0.01
+_LOOK = 1.0
+"""Seconds between two looks whether the daemon still lives."""
 _KINDS = ("mission", "episodic", "handoff")
 _OWN = {
     "shared": "Shared memory has its own rules: handoffs and archives come there by themselves",
@@ -53,6 +64,10 @@ def parse(data: bytes) -> Body:
         body = msgspec.json.decode(data, type=Body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise Refusal(400, f"The body is not what is described at /openapi.json: {error}") from None
+    if body.event and not all(
+        -(2**63) <= value < 2**63 for value in body.event.values() if isinstance(value, int)
+    ):
+        raise Refusal(400, "A number in event is too large")
     if body.kind in _OWN:
         raise Refusal(400, _OWN[body.kind])
     if body.kind not in _KINDS:
@@ -65,16 +80,94 @@ def parse(data: bytes) -> Body:
         raise Refusal(400, "assignmentId is no assignment id: letters, digits and _.:- , at most 128")
     if body.event_type is not None and body.event_type not in set(EventType):
         raise Refusal(400, f"eventType must be one of {', '.join(EventType)}")
+    if not (body.content or "").strip() and (body.kind == "handoff" or not body.event):
+        raise Refusal(400, "content is empty: there is nothing to remember")
+    if body.event_type == EventType.HANDOFF_WRITTEN and body.kind != "handoff":
+        raise Refusal(400, "A handoff is posted with kind=handoff and its whole text")
     return body
 
 
 class Posting:
-    """Takes posts."""
+    """Takes posts for the tree of one configuration."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
+        self._state = reading.config.state_dir
 
     async def take(self, request: Request) -> dict[str, Any]:
-        """Not there yet."""
-        parse(await body_of(request))
-        raise Refusal(503, "Posts are not taken yet")
+        """`POST /api/swarm-memory`: the answer, once it stands in its files. Raises `Refusal`."""
+        body = parse(await body_of(request))
+        post = await asyncio.to_thread(self._left, body)
+        await self._recorded(post)
+        return await asyncio.to_thread(self._answer, body, post)
+
+    def _left(self, body: Body) -> Post:
+        """Leaves it in the inbox, durably, if there is somebody to take it."""
+        post = Post(
+            id=inbox.new_id(),
+            at=int(time.time() * 1000),
+            worker=self._reading.known(body.worker_id),
+            type=EventType.HANDOFF_WRITTEN
+            if body.kind == "handoff"
+            else EventType(body.event_type or "note"),
+            text=body.content or "",
+            mission=mission_id(body.mission_id),
+            assignment=assignment_id(body.assignment_id),
+            detail=_detail(body),
+        )
+        if is_running(self._state) is None:
+            raise Refusal(503, "The daemon does not run, so nobody would record it. Nothing was kept")
+        try:
+            inbox.leave(self._state, post)
+        except OSError as error:
+            raise Refusal(503, f"It cannot be kept: {(error.strerror or str(error)).lower()}") from error
+        return post
+
+    async def _recorded(self, post: Post) -> None:
+        """Waits until the daemon has taken it."""
+        now = time.monotonic
+        end, look = now() + _PATIENCE, now() + _LOOK
+        while inbox.is_waiting(self._state, post.id):
+            if now() > end or (now() > look and await asyncio.to_thread(is_running, self._state) is None):
+                raise Refusal(
+                    503,
+                    "It is kept in the inbox and not recorded yet. Do not send it again",
+                    kept=True,
+                    id=post.id,
+                )
+            look = now() + _LOOK if now() > look else look
+            await asyncio.sleep(_POLL)
+
+    def _answer(self, body: Body, post: Post) -> dict[str, Any]:
+        reason = inbox.why_rejected(self._state, post.id)
+        if reason is not None:
+            raise Refusal(409, f"It was rejected: {reason}")
+        follower = Follower(self._state / layout.JOURNAL)
+        try:
+            id = follower.posted(post.worker, post.id)
+            found = follower.event(id) if id else None
+        finally:
+            follower.close()
+        answer = {"ok": True, "id": id or post.id, "workerId": post.worker, "kind": body.kind}
+        answer["path"] = str(self._place(body, post, found.event if found else None))
+        return {**answer, "event": numbered(found)} if found else answer
+
+    def _place(self, body: Body, post: Post, event: Event | None) -> Path:
+        """The file in which it stands."""
+        mission = event.mission if event else post.mission
+        if body.kind == "handoff" and mission is not None:
+            place = layout.handoff(mission)
+        elif mission is not None:
+            place = layout.events(mission)
+        else:
+            place = layout.episode(utc_day(event.at if event else post.at))
+        return place.below(layout.profile(self._reading.config.profiles_root, post.worker))
+
+
+def _detail(body: Body) -> dict[str, str | int | float | None]:
+    """The event's object as a post can hold it."""
+    given = {
+        key: str(value).lower() if isinstance(value, bool) else value
+        for key, value in (body.event or {}).items()
+    }
+    return {**given, MIRRORED: 0} if body.kind == "handoff" and body.mirror_shared is False else given

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Raw
 from starlette.datastructures import QueryParams
 
 from swarmmemd import layout
@@ -159,7 +158,7 @@ def _card(card: Card) -> dict[str, Any]:
         "updated": iso(mission.updated) if mission and mission.updated else None,
         "nextAction": mission.next_action if mission else None,
         "blockers": list(mission.blockers) if mission else [],
-        "lastEvent": Raw(numbered(last)) if last else None,
+        "lastEvent": numbered(last) if last else None,
     }
 
 

@@ -1,5 +1,6 @@
 """The journal file: new, newer, damaged, deleted, linked; docs/architecture.md, "Journal"."""
 
+import json
 import os
 import sqlite3
 import stat
@@ -13,9 +14,9 @@ from swarmmemd.errors import Exit, JournalError, StorageError, SwarmmemdError
 from swarmmemd.journal import Filter, Follower, Journal
 from swarmmemd.journal.schema import SCHEMA
 from swarmmemd.layout import JOURNAL
-from swarmmemd.model import WorkerId
+from swarmmemd.model import WorkerId, iso, parse_iso
 from tests.support.faults import calls_of, in_child
-from tests.support.trees import STORY_TYPES, WORKER, Home, Undisturbed, story
+from tests.support.trees import MISSION, STORY_TYPES, WORKER, Home, Undisturbed, answered, dispatched, story
 
 
 def _told(home: Home, steps: int = 5) -> None:
@@ -133,6 +134,32 @@ def test_deleted_while_a_checkpoint_came(home: Home, undisturbed: Undisturbed) -
         home.turn()
         assert home.files() == undisturbed.files[step]
         assert home.journal() == undisturbed.journals[step]
+
+
+def test_deleted_where_another_writer_s_line_stands_for_ours(home: Home) -> None:
+    """His line has another time than the event, so the bullet of the event looks like somebody's."""
+    home.put(dispatched())
+    home.turn()
+    done = answered("done", "DONE", "The path is laid")
+    at = (parse_iso(done["lastCheckIn"]) or 0) - 800
+    line = {
+        "at": iso(at),
+        "type": "checkpoint",
+        "workerId": WORKER,
+        "missionId": MISSION,
+        "assignmentId": done["currentAssignmentId"],
+        "summary": "The path is laid",
+        "event": {"stateLabel": "DONE", "result": "The path is laid"},
+    }
+    with home.events().open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    home.put(done)
+    home.turn()
+    assert home.summary().read_text().count("DONE — The path is laid") == 1
+    home.delete_journal()
+    home.turn()
+    home.turn()
+    assert home.summary().read_text().count("DONE — The path is laid") == 1
 
 
 def test_deleted_with_several_workers(tmp_path: Path) -> None:

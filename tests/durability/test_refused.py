@@ -173,3 +173,26 @@ def test_nothing_is_written_outside_of_memory_and_state(home: Home) -> None:
     outside = {path for path in tree_of(home.base) if not path.startswith(("state/", "shared/"))}
     expected = {f"profiles/{WORKER}/memory/{name}" for name in home.files()}
     assert outside == {*expected, f"profiles/{WORKER}/runtime.json"}
+
+
+@pytest.mark.parametrize("name", ["events", "episode"])
+def test_a_file_with_another_name_is_not_appended_to(home: Home, name: str) -> None:
+    victim = home.base / "outside" / "victim"
+    victim.parent.mkdir()
+    victim.write_bytes(b"somebody's\n")
+    path = {"events": home.events(), "episode": home.memory() / "episodes" / "2026-05-04.md"}[name]
+    path.parent.mkdir(parents=True)
+    path.hardlink_to(victim)
+    home.put(story()[0])
+    with home.tree() as tree:
+        tree.everything()
+        assert victim.read_bytes() == b"somebody's\n"
+        assert [problem for problem in tree.problems() if path.name in problem and "another name" in problem]
+        own = path.with_name("own")
+        own.write_bytes(path.read_bytes())
+        own.replace(path)
+        home.hands.move(120.0)
+        home.turns(tree)
+        assert tree.problems() == ()
+    assert path.stat().st_size > len(b"somebody's\n")
+    assert victim.read_bytes() == b"somebody's\n"

@@ -209,6 +209,47 @@ def roster(text: str) -> Any:
 
 
 @pytest.mark.parametrize(
+    ("value", "greenlight"),
+    [
+        ("deploy to production", ("deploy to production",)),
+        ("[deploy, 7, 2026-05-04, null, '']", ("deploy", "7", "2026-05-04")),
+        ("[{deploy: production}, {spend: [money, time]}]", ("deploy: production", "spend: money, time")),
+        ("{deploy: production, publish: null}", ("deploy: production", "publish")),
+        ("[[a, b], c]", ("a, b", "c")),
+        ("4", ("4",)),
+        ("[]", ()),
+        ("", ()),
+    ],
+)
+def test_what_needs_a_green_light_is_never_dropped(value: str, greenlight: tuple[str, ...]) -> None:
+    found = roster(f"workers: [{{id: a-1, greenlightRequiredFor: {value}}}]")
+    assert found["a-1"].greenlight == greenlight
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("4.5", "4.5"),
+        ("[gpt, 5]", "gpt; 5"),
+        ("{name: x, size: 7}", "name: x; size: 7"),
+        ("''", None),
+        ("null", None),
+    ],
+)
+def test_a_value_of_another_type_is_a_text(value: str, text: str | None) -> None:
+    found = roster(f"workers: [{{id: a-1, name: 7, model: {value}}}]")["a-1"]
+    assert (found.name, found.model) == ("7", text)
+
+
+def test_aliases_in_aliases_end() -> None:
+    nested = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}, *a{n - 1}, *a{n - 1}, *a{n - 1}]\n" for n in range(1, 12)
+    )
+    found = roster(nested + "workers: [{id: a-1, greenlightRequiredFor: *a11}]")
+    assert len(str(found["a-1"].greenlight)) < 10_000
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",
@@ -237,7 +278,7 @@ def test_the_first_of_two_entries_for_one_worker_counts() -> None:
     assert found[WorkerId("a")].name == "One"
 
 
-def test_values_of_another_type_are_not_given() -> None:
+def test_values_of_another_type_are_texts() -> None:
     found = roster("workers: [{id: a, name: [x], role: 7, specialty: ' ', greenlightRequiredFor: [x, 1]}]")
     (worker,) = found.values()
-    assert (worker.name, worker.role, worker.specialty, worker.greenlight) == ("a", None, None, ("x",))
+    assert (worker.name, worker.role, worker.specialty, worker.greenlight) == ("x", "7", None, ("x", "1"))

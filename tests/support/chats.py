@@ -10,9 +10,11 @@ import yaml
 from tests.support.cases import CASES
 from tests.support.daemon import Home, until
 
+_FOLDER = CASES / "statedb"
 
-def _built() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("chat_scenarios", CASES / "statedb" / "build.py")
+
+def _module(name: str, file: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, _FOLDER / file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -21,10 +23,15 @@ def _built() -> ModuleType:
     return module
 
 
-BUILD = _built()
-EXPECTED: dict[str, Any] = yaml.safe_load((CASES / "statedb" / "expected.yaml").read_text("utf-8"))[
-    "scenarios"
-]
+def _expected(file: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((_FOLDER / file).read_text("utf-8"))["scenarios"]
+    return found
+
+
+BUILD = _module("chat_scenarios", "build.py")
+MORE = _module("more_chat_scenarios", "more.py")
+SCENARIOS: dict[str, list[Any]] = {**BUILD.SCENARIOS, **MORE.SCENARIOS}
+EXPECTED: dict[str, Any] = {**_expected("expected.yaml"), **_expected("more.yaml")}
 
 
 class Scenario:
@@ -34,7 +41,7 @@ class Scenario:
         self.home, self.name = home, name
         # The worker's own handoff names it.
         self.worker = BUILD.WORKER if name == "handoff-file" else name
-        self.steps = BUILD.SCENARIOS[name]
+        self.steps = SCENARIOS[name]
         self.expected = EXPECTED[name]
         self._path, self._schema, self._journal = home.profiles / self.worker, schema, journal
         self._profile: Any = None
@@ -85,7 +92,7 @@ def _same(event: dict[str, Any], want: dict[str, Any]) -> str | None:
 
 def scenarios(home: Home, schema: int, journal: str) -> list[Scenario]:
     """All scenarios in one home."""
-    return [Scenario(home, name, schema, journal) for name in BUILD.SCENARIOS]
+    return [Scenario(home, name, schema, journal) for name in SCENARIOS]
 
 
 def all_there(home: Home, played: list[Scenario], number: int) -> None:

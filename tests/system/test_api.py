@@ -355,6 +355,130 @@ def described(document: dict[str, Any], operation: dict[str, Any], code: int, ki
         jsonschema.validate(json.loads(body), schema)
 
 
+# Posting
+
+TYPES = [
+    "mission-start",
+    "dispatch",
+    "checkpoint",
+    "handoff-requested",
+    "resume",
+    "blocked",
+    "complete",
+    "note",
+]
+
+
+@pytest.fixture(scope="module")
+def teller(home: Home, api: Api) -> str:
+    """A worker that only posts tell of."""
+    home.write("teller-4", {"state": "idle"})
+    home.looked_at()
+    return "teller-4"
+
+
+def test_each_type_of_event_is_posted_and_stands_in_its_files_with_the_answer(
+    home: Home, api: Api, teller: str
+) -> None:
+    for kind in TYPES:
+        told = api.post(
+            workerId=teller, kind="mission", missionId="mission-4", eventType=kind, content=f"Told: {kind}"
+        )
+        assert (told["ok"], told["workerId"], told["kind"]) == (True, teller, "mission")
+        assert told["event"]["type"] == kind
+        lines = [json.loads(line) for line in Path(told["path"]).read_text().splitlines()]
+        assert told["id"] in [line["id"] for line in lines]
+    assert Path(told["path"]) == home.mission(teller, "mission-4") / "events.jsonl"
+    assert home.status_of(teller, "mission-4") == "complete"
+    assert set(home.types(teller)) == set(TYPES)
+
+
+def test_a_checkpoint_keeps_its_fields_and_is_one_however_often_it_is_posted(
+    home: Home, api: Api, teller: str
+) -> None:
+    event = {"state": "DONE", "result": "41 tests are green", "nextAction": "Merge it", "sure": True}
+    body = {
+        "workerId": teller,
+        "kind": "mission",
+        "missionId": "mission-5",
+        "eventType": "checkpoint",
+        "event": event,
+    }
+    first, again = api.post(**body, content="Parser merged"), api.post(**body, content="Parser merged")
+    assert first["id"] == again["id"]
+    assert first["event"]["event"].items() >= {"state": "DONE", "result": "41 tests are green"}.items()
+    found = api.get(MEMORY, workerId=teller, kind="mission", missionId="mission-5")["files"]
+    assert "41 tests are green" in found[0]["content"]
+    assert "Merge it" in found[0]["content"]
+
+
+def test_a_day_takes_what_belongs_to_no_mission(api: Api, home: Home) -> None:
+    home.write("idler-5", {"state": "idle"})
+    home.looked_at()
+    told = api.post(workerId="idler-5", kind="episodic", content="The cat sat on the keyboard")
+    assert "The cat sat on the keyboard" in Path(told["path"]).read_text()
+    assert told["event"]["missionId"] is None
+    day = api.get(MEMORY, workerId="idler-5", kind="episodic")["files"][0]
+    assert day["path"] == told["path"]
+
+
+def test_a_handoff_is_kept_whole_and_mirrored_unless_it_is_not_to_be(
+    home: Home, api: Api, teller: str
+) -> None:
+    body = {"workerId": teller, "kind": "handoff", "missionId": "mission-6"}
+    text = f"# Handoff — {teller} — mission-6\n\n## Next exact action\n\nWater the plants\n"
+    told = api.post(**body, content=text)
+    shared = home.shared / "handoffs" / "swarm" / f"{teller}-latest.md"
+    assert Path(told["path"]).read_text() == text
+    until(lambda: shared.exists() and shared.read_text() == text, "the shared copy")
+    private = text.replace("plants", "secret plants")
+    told = api.post(**body, content=private, mirrorShared=False)
+    assert Path(told["path"]).read_text() == private
+    home.looked_at()
+    assert shared.read_text() == text
+    assert told["event"]["event"]["mirrorShared"] is False
+    api.post(**body, content=text.replace("plants", "trees"))
+    until(lambda: "trees" in shared.read_text(), "the next one")
+
+
+@pytest.mark.parametrize(
+    ("code", "change"),
+    [
+        (400, {"kind": "shared"}),
+        (400, {"kind": "profile"}),
+        (400, {"kind": "private"}),
+        (400, {"kind": None}),
+        (400, {"workerId": "../x"}),
+        (400, {"workerId": 5}),
+        (404, {"workerId": "nobody"}),
+        (400, {"missionId": "../../x"}),
+        (400, {"missionId": None}),
+        (400, {"assignmentId": "a b"}),
+        (400, {"eventType": "party"}),
+        (400, {"eventType": "handoff-written"}),
+        (400, {"content": " "}),
+        (400, {"event": {"state": {"deep": 1}}, "content": ""}),
+        (400, {"event": {"count": 10**30}}),
+        (400, {"kind": "handoff", "content": ""}),
+        (409, {"kind": "handoff", "content": "# Handoff — somebody-else — mission-1\n\nMine\n"}),
+    ],
+)
+def test_what_is_not_taken(home: Home, api: Api, code: int, change: dict[str, Any]) -> None:
+    before = len(home.events())
+    body = {"workerId": "builder-1", "kind": "mission", "missionId": "mission-1", "content": "x", **change}
+    found = api.ask("POST", MEMORY, body)
+    assert found.code == code, found
+    is_refused(found.json)
+    assert len(home.events()) == before
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b"[" * 100_000])
+def test_a_body_that_is_no_post(api: Api, body: bytes) -> None:
+    found = api.ask("POST", MEMORY, body)
+    assert found.code == 400
+    is_refused(found.json)
+
+
 # The documentation
 
 
@@ -444,6 +568,22 @@ def test_a_port_that_is_taken_and_a_token_that_others_can_read_are_refused(tmp_p
     assert done.returncode == 77
     assert str(home.state / "token") in done.stderr
     assert home.command("serve", "--link").returncode == 69
+
+
+def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.write("builder-1", dispatched("mission-1", "Build the shed"))
+    with running(home, *SERVED) as daemon:
+        home.looked_at()
+        api = api_of(home)
+        told = api.post(
+            workerId="builder-1", kind="mission", missionId="mission-1", content="The saw is blunt"
+        )
+        daemon.kill()
+    assert told["id"] in [event["id"] for event in home.events()]
+    assert told["id"] in Path(told["path"]).read_text()
+    assert home.command("once").returncode == 0
+    assert [event["summary"] for event in home.events()].count("The saw is blunt") == 1
 
 
 def test_a_stream_outlives_nothing_but_holds_up_nobody(tmp_path: Path) -> None:

@@ -128,6 +128,32 @@ def test_no_secret_reaches_the_shared_folder(home: Home, local: bool) -> None:
         assert (positive.secret.encode() in own) is not local, kind
 
 
+def test_a_secret_at_the_place_of_a_cut_is_whole_or_absent_in_the_shared_folder(home: Home) -> None:
+    """Values are shortened for a line of Markdown and for a record; redaction comes later."""
+    token = next(one.secret for one in positives() if one.kind == "github-token" and len(one.secret) == 40)
+    lengths = (1_930, 1_955, 1_980, 64_000)
+    with running(home):
+        for length in lengths:
+            mission, words = f"mission-{length}", ("word " * length)[: length - 2]
+            result = f"{words}. {token} and {words}"
+            home.write(
+                "builder-1", dispatched(mission, task=result, lastDispatchAt=1_777_000_000_000 + length)
+            )
+            home.looked_at()
+            for state in ("HANDOFF", "DONE"):
+                home.write(
+                    "builder-1", answered(mission, result, state, lastDispatchAt=1_777_000_000_000 + length)
+                )
+                home.looked_at()
+            archive = home.shared / "swarm" / "missions" / mission
+            until((archive / "manifest.json").exists, "the archive")
+    everything = "".join(p.read_text() for p in sorted(home.shared.rglob("*")) if p.is_file())
+    assert everything.count("[cut, ") > 8
+    assert token[:10] not in everything
+    own = home.profiles / "builder-1" / "memory" / "missions" / "mission-1930" / "events.jsonl"
+    assert token in own.read_text()
+
+
 def test_identity_files_are_made_from_the_roster_and_never_overwritten(home: Home) -> None:
     shutil.copy(_CASES / "roster" / "swarm.yaml", home.workspace / "swarm.yaml")
     memory = home.profiles / "builder-1" / "memory"
@@ -151,3 +177,47 @@ def test_identity_files_are_made_from_the_roster_and_never_overwritten(home: Hom
     written = [p for root in (home.profiles, home.shared) for p in root.rglob("*") if p.is_file()]
     copies = [p for p in written if p.read_bytes() == b"private to this profile"]
     assert len(copies) == 2, "a profile's own memory is copied nowhere"
+
+
+def test_an_archive_that_cannot_be_written_ends_no_daemon(home: Home) -> None:
+    with running(home) as daemon:
+        _completed(home)
+        shutil.rmtree(_archive(home))
+        _archive(home).write_text("no folder")
+        done = home.command("archive", _MISSION)
+        assert (done.returncode, done.stdout) == (74, "")
+        assert str(_archive(home)) in done.stderr
+        _archive(home).unlink()
+        assert home.command("archive", _MISSION).returncode == 0
+        assert daemon.running()
+    assert _manifest(home)["workers"] == sorted(_WORKERS)
+
+
+def test_identity_files_come_with_the_roster_and_come_back(home: Home) -> None:
+    files = [home.profiles / "builder-1" / "memory" / f"{name}.md" for name in ("IDENTITY", "SOUL", "MEMORY")]
+    (home.profiles / "builder-1").mkdir()
+    with running(home):
+        home.looked_at()
+        put_file(home.workspace / "swarm.yaml", b"workers:\n  - id: builder-1\n    name: Bo\n")
+        until(lambda: all(path.exists() for path in files), "the files of a worker that was never met")
+        put_file(
+            home.workspace / "swarm.yaml", b"workers:\n  - id: builder-1\n    name: Bo\n    role: Mason\n"
+        )
+        until(lambda: "- Role: Mason\n" in files[0].read_text(), "what was not assigned before")
+        files[1].unlink()
+        home.looked_at()
+        until(files[1].exists, "the one that was deleted")
+        files[2].unlink()
+        home.write("builder-1", dispatched(_MISSION))
+        until(files[2].exists, "the one that was deleted, after a dispatch")
+    assert not list(home.shared.rglob("*.md"))
+
+
+def test_an_edited_summary_comes_into_the_archive(home: Home) -> None:
+    with running(home, "--sweep-directories-s", "1"):
+        _completed(home)
+        summary = home.mission("builder-1", _MISSION) / "SUMMARY.md"
+        text = summary.read_text().replace("## Decisions\n", "## Decisions\n\n- Bigger stones\n")
+        put_file(summary, text.encode())
+        copy = _archive(home) / "builder-1" / "SUMMARY.md"
+        until(lambda: "- Bigger stones" in copy.read_text(), "the decision in the archive")

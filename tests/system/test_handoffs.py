@@ -224,3 +224,15 @@ def test_a_folder_made_together_with_its_file_is_seen(home: Home) -> None:
         places.latest.write_bytes(own)
         for path in (places.local, places.mission, places.shared):
             _stands(path, own)
+
+
+def test_an_id_that_is_none_is_wrong_usage(home: Home) -> None:
+    with running(home):
+        home.write(_WORKER, dispatched(_MISSION))
+        home.looked_at()
+    for command in (["handoff", "show", _WORKER], ["handoff", "history", _WORKER], ["tail"]):
+        for mission in ("../../x", "", "m" * 300):
+            done = home.command(*command, "--mission", mission)
+            assert (done.returncode, done.stdout) == (2, ""), done
+            assert "is no mission id" in done.stderr
+    assert home.command("tail", "--worker", "../x").returncode == 2

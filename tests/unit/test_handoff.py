@@ -14,7 +14,7 @@ from swarmmemd.handoff import OWN, Author, Template, rank, read_handoff, render_
 from swarmmemd.model import MissionId, WorkerId, iso
 from swarmmemd.render.markdown import one_line
 from swarmmemd.render.summary import bodies
-from swarmmemd.state import MissionState
+from swarmmemd.state import Kept, MissionState
 
 CASES = Path(__file__).parent.parent / "cases" / "handoffs"
 EXPECTED: dict[str, Any] = yaml.safe_load((CASES / "expected.yaml").read_text("utf-8"))
@@ -221,7 +221,7 @@ def test_the_ranks() -> None:
 def test_the_newest_of_the_highest_rank_counts(seen: list[tuple[Author, bool]]) -> None:
     mission = MISSION
     for number, (author, local) in enumerate(seen):
-        mission = kept(mission, sha256(str(number).encode()), rank(author, local))
+        mission = kept(mission, Kept(sha256(str(number).encode()), rank(author, local)))
     best = max(rank(author, local) for author, local in seen)
     last = max(n for n, (author, local) in enumerate(seen) if rank(author, local) == best)
     assert mission.handoff is not None
@@ -232,3 +232,40 @@ def test_the_newest_of_the_highest_rank_counts(seen: list[tuple[Author, bool]]) 
 def test_a_rendered_handoff_that_somebody_has_changed_is_his() -> None:
     text = render_handoff(WORKER, MISSION, 1).replace("## Blockers", "## Blockers\n\n- the ladder is gone")
     assert read_handoff(text, WORKER).author is Author.WORKER
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "# Handoff: builder-1 — mission-1",
+        "# Handoff — `builder-1` — `mission-1`",
+        "# HANDOFF - Builder-1 - mission-1",
+        "# Handoff — **builder-1** — mission-1",
+        "# Handoff — mission-1",
+    ],
+)
+def test_headings_that_mean_the_same(heading: str) -> None:
+    text = FULL.replace(FULL.splitlines()[0], heading)
+    found = read_handoff(text, WORKER, [MissionId("mission-1")])
+    assert (found.refused, found.template, found.author) == (None, Template.FULL, Author.WORKER)
+    assert found.mission == "mission-1"
+
+
+@pytest.mark.parametrize(
+    "heading", ["# Handoff notes", "# Handoff — what is left", "# Handoffs", "# Handoff (2)"]
+)
+def test_a_title_of_ones_own_choice_names_nobody(heading: str) -> None:
+    found = read_handoff(f"{heading}\n\nThe gate is open.\n", WORKER)
+    assert (found.refused, found.template, found.author) == (None, Template.NONE, Author.WORKER)
+    assert (found.worker, found.mission) == (None, None)
+    assert (
+        read_handoff(f"{heading}\n\n## Current state\n\n...\n", WORKER).refused == "the form is not filled in"
+    )
+
+
+@pytest.mark.parametrize(
+    "heading", ["# Handoff — scout-2", "# Handoff: scout-2 — mission-1", "# handoff - `scout-2`"]
+)
+def test_another_worker_is_another_worker(heading: str) -> None:
+    text = FULL.replace(FULL.splitlines()[0], heading)
+    assert read_handoff(text, WORKER).refused == "it is a handoff of scout-2"

@@ -17,6 +17,7 @@ LAYERS: list[set[str]] = [
     {
         "audit",
         "checkpoint",
+        "cut",
         "derive",
         "fold",
         "foreign",
@@ -42,7 +43,7 @@ LAYERS: list[set[str]] = [
 
 PURE = {
     *("model", "observation", "state", "identity", "text", "errors"),
-    *("audit", "checkpoint", "derive", "fold", "foreign", "handoff", "mending", "record", "redact"),
+    *("audit", "checkpoint", "cut", "derive", "fold", "foreign", "handoff", "mending", "record", "redact"),
     *("remember", "render"),
     *("memory.appends", "sources.document", "sources.ledger", "sources.portion", "sources.roster"),
     *("sources.rows", "sources.runtime", "sources.terminal"),

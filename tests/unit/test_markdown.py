@@ -59,7 +59,7 @@ def test_what_means_nothing_is_left_alone(text: str) -> None:
 
 def test_controls_and_terminal_sequences_go() -> None:
     assert one_line("\x1b[31mred\x1b[0m \x00\x07x\x7f\x9b \x1b]0;title\x07y\x1b") == "red x y"
-    assert one_line("a\u202eb\ufeff") == "ab"
+    assert one_line("a\u202eb\u061c\u200e\u200f\ufeff") == "ab"
 
 
 def test_lone_surrogates_pass() -> None:

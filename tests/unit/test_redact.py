@@ -1,6 +1,7 @@
 """Redaction: what it promises for every text, the user's own patterns, and decoded JSON."""
 
 import json
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swarmmemd.redact import KINDS, Redactor
+from swarmmemd.redact import KINDS, Redacted, Redactor
 from tests.support.cases import expected
-from tests.support.secrets import ALNUM, HARMLESS_PIECES, POSITIVE_PIECES
+from tests.support.secrets import ALNUM, B64, HARMLESS_PIECES, POSITIVE_PIECES, made
 
 REDACTOR = Redactor()
 GITHUB = "".join(("gh", "p_", "A1b2C3d4E5f6G7h8", "I9j0K1l2M3n4O5p6Q7r8"))
@@ -163,6 +164,112 @@ def test_an_escape_is_never_cut() -> None:
     assert REDACTOR.redact("C:\\" + "n" + "pm_" + ALNUM[:36]).text == "C:\\n[REDACTED:npm-token]"
 
 
+IN_JSON = (
+    f"curl -u bob:{PASSWORD} https://h",
+    f"machine h login u password {PASSWORD}",
+    f"machine h\n  login u\n  password {PASSWORD}",
+    f"default login u password {PASSWORD}",
+    f"Cookie: sid={PASSWORD}",
+    f"pw={PASSWORD}",
+    f"pass: {PASSWORD}",
+    f"--token {PASSWORD}",
+    f"mysql -u root -p{PASSWORD} main",
+    f"sshpass -p {PASSWORD} ssh x",
+    f"redis-cli -a {PASSWORD}",
+    f"localhost:5432:main:bob:{PASSWORD}",
+    f"bearer {PASSWORD * 4}",
+    f"name: DB_PASSWORD\nvalue: {PASSWORD}",
+    f"https://bob:{PASSWORD}@h/x",
+    f"https://h/?a=b&sig={PASSWORD * 4}",
+    f"https://hooks.slack.com/services/T0001/B0001/{PASSWORD * 3}",
+    f"<password>{PASSWORD}</password>",
+)
+ESCAPES: tuple[tuple[str, ...], ...] = ((), ("/",), ("<", ">", "&"))
+"""What some programs escape in JSON beside what must be."""
+
+
+def encoded(text: str, more: tuple[str, ...]) -> str:
+    found = json.dumps(text)
+    for one in more:
+        found = found.replace(one, "\\/" if one == "/" else f"\\u{ord(one):04x}")
+    return found
+
+
+@pytest.mark.parametrize("secret", IN_JSON)
+@pytest.mark.parametrize("more", ESCAPES, ids="".join)
+@pytest.mark.parametrize("before", ["a\n", "x\r\n", "\t"], ids=repr)
+def test_an_escape_of_json_before_a_word_hides_nothing(
+    secret: str, more: tuple[str, ...], before: str
+) -> None:
+    text = f"{before}{secret}\nmore"
+    for _ in range(4):
+        safe = REDACTOR.redact(text).text
+        assert PASSWORD not in safe
+        text = f'{{"line":{encoded(text, more)}}}'
+        json.loads(REDACTOR.redact(text).text)
+
+
+@pytest.mark.parametrize("mark", ["- ", "* ", "> ", "1. ", "12: ", "// ", "| ", "• ", "> - ", "- [ ] "])
+@pytest.mark.parametrize("quote", ['"', "'", "", "`"])
+@pytest.mark.parametrize("ends", [(True, True), (True, False), (False, True)])
+def test_a_private_key_as_a_list_of_lines(mark: str, quote: str, ends: tuple[bool, bool]) -> None:
+    rng = random.Random(3)
+    body = [*(made(rng, B64, 64) for _ in range(6)), f"{made(rng, B64, 20)}=="]
+    head, foot = (f"-----{word} PRIVATE KEY-----" for word in ("BEGIN", "END"))
+    lines = [*([head] if ends[0] else []), *body, *([foot] if ends[1] else [])]
+    text = "The key:\n" + "\n".join(f"{mark}{quote}{line}{quote}" for line in lines) + "\nwas found"
+    for one in (text, json.dumps([text]), json.dumps([json.dumps(text)])):
+        found = REDACTOR.redact(one)
+        assert [line for line in body if line in found.text] == []
+        assert "The key:" in found.text
+        assert "was found" in found.text
+        assert REDACTOR.redact(found.text).text == found.text
+
+
+@pytest.mark.parametrize("sign", ["==", "===", "!=", "!=="])
+def test_a_comparison_is_no_assignment(sign: str) -> None:
+    for text in (f'"token" {sign} "refresh"', f"if (kind {sign} 'password' || token {sign} 'refresh_token')"):
+        assert REDACTOR.redact(text).text == text
+    for text in (f'if password {sign} "{PASSWORD}":', f'user["password"] {sign} "{PASSWORD}x9Q"'):
+        assert PASSWORD not in REDACTOR.redact(text).text
+
+
+class TestFiles:
+    """Bytes of a file, as copies of handoffs are made of them."""
+
+    SHORT = b"pw=" + PASSWORD.encode() + b" and more\n"
+
+    def test_a_form_that_fits_is_whole(self) -> None:
+        assert REDACTOR.redact_file(self.SHORT) == b"pw=[REDACTED:password] and more\n"
+        assert REDACTOR.redact_file(b"caf\xe9") == "caf\ufffd".encode()
+
+    @pytest.mark.parametrize("text", [SHORT * 50, SHORT.replace(b"\n", b" ") * 50])
+    def test_one_that_its_marks_make_too_long_ends_and_says_so(self, text: bytes) -> None:
+        form = REDACTOR.redact_file(text, limit=len(text))
+        length = len(REDACTOR.redact(text.decode()).text)
+        assert len(text) - 80 < len(form) <= len(text)
+        assert form.endswith(text[-1:] + f"… [cut, {length} characters]\n".encode())
+        assert form.count(b"[REDACTED:") == form.count(b"[REDACTED:password]") > 20
+        assert REDACTOR.redact_file(form) == form
+
+    def test_one_that_was_too_long_before_is_not_shortened(self) -> None:
+        assert REDACTOR.redact_file(self.SHORT * 9, limit=5) == REDACTOR.redact_file(self.SHORT * 9)
+
+    def test_a_long_text_is_looked_through_once(self) -> None:
+        looked: list[int] = []
+
+        class Counting(Redactor):
+            def redact(self, text: str) -> Redacted:
+                looked.append(len(text))
+                return super().redact(text)
+
+        mine = Counting()
+        one, other = (self.SHORT + b"word " * 20_000 + name for name in (b"a", b"b"))
+        forms = [mine.redact_file(text) for text in (one, other, one, one, other)]
+        assert len(looked) == 2
+        assert forms[0] == forms[2] == forms[3] != forms[1] == forms[4]
+
+
 class TestPatterns:
     """Of the user's own."""
 
@@ -227,7 +334,7 @@ class TestDecoded:
                 [{"name": "DB_PASSWORD", "value": "[REDACTED:password]"}],
             ),
             ({"token": GITHUB}, {"token": "[REDACTED:github-token]"}),
-            ({GITHUB: 1, GITHUB + "x": 2}, {"[REDACTED:github-token]": 1, "[REDACTED:github-token]_": 2}),
+            ({GITHUB: 1, GITHUB + "x": 2}, {"[REDACTED:github-token]": 1, "[REDACTED:github-token]_2": 2}),
             ({"sessionKey": "agent:main:swarm-builder-1"}, {"sessionKey": "agent:main:swarm-builder-1"}),
             ("plain", "plain"),
             (12, 12),
@@ -236,6 +343,34 @@ class TestDecoded:
     def test_strings_are_redacted(self, value: Any, safe: Any) -> None:
         assert REDACTOR.redact_value(value)[0] == safe
 
+    def test_members_with_one_key_are_all_looked_at(self) -> None:
+        found = REDACTOR.redact_json(
+            f'{{"a":"x \\u0067{GITHUB[1:]}","a_2":1,"a":"y","a":{{"b":"{GITHUB}","b":0}}}}'
+        )
+        assert found.text == (
+            '{"a":"x [REDACTED:github-token]","a_2":1,"a_3":"y","a_4":{"b":"[REDACTED:github-token]","b_2":0}}'
+        )
+        assert found.counts == {"github-token": 2}
+
+    def test_a_key_that_stands_there_twice_still_names_its_values(self) -> None:
+        text = ",".join(f'"Cookie":"sid={PASSWORD}","password":"{PASSWORD}"' for _ in range(150))
+        found = REDACTOR.redact_json(f"{{{text}}}")
+        assert PASSWORD not in found.text
+        assert found.counts == {"cookie": 150, "password": 150}
+
+    @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', "[1.50, NaN]", '"\\ud800"'])
+    def test_json_without_a_secret_stays_as_it_is_written(self, text: str) -> None:
+        assert REDACTOR.redact_json(text).text == text
+
+    def test_no_json_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="Expecting"):
+            REDACTOR.redact_json('{"a":')
+
+    @pytest.mark.timeout(60)
+    def test_very_many_members_with_one_key_take_no_more_than_their_number(self) -> None:
+        many = ",".join('"a":1' for _ in range(50_000))
+        assert REDACTOR.redact_json(f'{{{many},"token":"{GITHUB}"}}').counts == {"github-token": 1}
+
     def test_the_value_given_is_not_changed(self) -> None:
         value = {"a": [GITHUB]}
         REDACTOR.redact_value(value)
@@ -243,6 +378,16 @@ class TestDecoded:
 
 
 HOSTILE = (
+    "\\",
+    "\\/",
+    "hooks.slack.com/services/",
+    "curl\\n",
+    "<\\",
+    "\\u003cpassword\\u003e",
+    "<token>a</",
+    ":\\/\\/",
+    "\\n-u a:b",
+    "\\npw=",
     "sk-",
     "sk-ant-",
     "eyJ",
@@ -277,6 +422,8 @@ HOSTILE = (
     "-----BEGIN A A A ",
     "-----BEGIN PRIVATE KEY-----\n" + "A1" * 20 + "\n",
     "\n" + "A1" * 20,
+    "\n- " + "A1" * 20 + "-----END PRIVATE KEY-----",
+    "-----BEGIN PRIVATE KEY-----" + "- 1. " * 30,
     "LS0tL",
     "LS0tLS1CRUdJTi" + "A" * 60 + "\n",
     "Private-Lines: 1\n",

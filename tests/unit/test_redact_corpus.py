@@ -1,12 +1,13 @@
 """Every kind that is documented is found wherever it stands, and nothing is taken for a secret that is none."""
 
 import json
+import random
 from collections import Counter, defaultdict
 
 import pytest
 
 from swarmmemd.redact import KINDS, Redactor
-from tests.support.secrets import Positive, harmless, positives
+from tests.support.secrets import ALNUM, HEX, Positive, harmless, made, positives, tokens
 
 REDACTOR = Redactor()
 ROWS = range(1, 39)
@@ -49,6 +50,27 @@ def test_twice_is_once(row: int, by_row: dict[int, list[Positive]]) -> None:
         once = REDACTOR.redact(one.text)
         again = REDACTOR.redact(once.text)
         assert (again.text, again.counts) == (once.text, {}), one
+
+
+def test_a_known_shape_is_found_behind_any_sign() -> None:
+    one_of_each = {(one.kind, one.secret[:4]): one for one in tokens()}
+    for one in one_of_each.values():
+        for before in ("https://host/key/", "https://a.io/v1/", "/", "a_", "x-", "+", ".", "~", "(", "\\n"):
+            # `cache-key-` and a hash is the name of a cache.
+            if one.kind == "mailgun-key" and before in ("a_", "x-"):
+                continue
+            safe = REDACTOR.redact(f"{before}{one.secret}/x").text
+            assert one.secret not in safe, (before, one)
+
+
+def test_chance_within_base64_is_none() -> None:
+    blob = made(random.Random(7), ALNUM, 60)
+    for text in (
+        f"{blob}/EAAA{blob}",
+        f"{blob}+ABSK{blob}{blob}",
+        f"cache-key-{made(random.Random(8), HEX, 32)}",
+    ):
+        assert REDACTOR.redact(text).text == text
 
 
 EMBEDDED = (

@@ -5,7 +5,7 @@ from typing import Any
 
 from swarmmemd.model import Event, EventType, MissionId, WorkerId, iso
 from swarmmemd.record import decode, encode
-from swarmmemd.remember import Line, remember
+from swarmmemd.remember import Line, bullets_before, remember
 from swarmmemd.state import WorkerState
 from tests.support.cases import Player
 from tests.unit.test_derive import A, B, ControlPlane, types
@@ -139,6 +139,27 @@ def test_the_same_foreign_words_after_a_second_dispatch_count_again() -> None:
         foreign(at=later + 1),
     )
     assert types(events) == ["dispatch", "checkpoint", "dispatch", "checkpoint"]
+
+
+def test_the_bullet_that_was_made_before_the_journal_was_lost_is_ours() -> None:
+    """The line has another time than the event, and perhaps other words at its end."""
+    _, events = told(foreign("dispatch", "x", AT - 9), foreign("checkpoint", "it WORKS", AT))
+    ours = f"- {iso(AT + 800)}: DONE — it works"
+    others = (
+        f"- {iso(AT + 61_000)}: DONE — it works",
+        f"- {iso(AT + 800)}: BLOCKED — it works",
+        f"- {iso(AT + 800)}: DONE — it does not",
+        "- it works",
+    )
+    assert bullets_before(events, [(MISSION, line) for line in (*others, ours, "- ")]) == [(MISSION, ours)]
+    assert bullets_before(events, [(MissionId(B), ours)]) == []
+
+
+def test_one_event_explains_one_bullet_and_none_if_its_own_stands_there() -> None:
+    _, events = told(foreign("dispatch", "x", AT - 9), foreign("checkpoint", "it works", AT))
+    two = [(MISSION, f"- {iso(AT + ms)}: DONE — it works") for ms in (0, 900)]
+    assert bullets_before(events, two) == []
+    assert bullets_before(events, two[1:] * 2) == two[1:]
 
 
 def test_a_foreign_line_of_another_mission_is_left_out() -> None:

@@ -1,10 +1,12 @@
 """Others' texts on a terminal and in a log line."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarmmemd.text import harmless, one_row
+from swarmmemd.text import harmless, harmless_json, on_one_line, one_row
 
 ESCAPES = [
     ("\x1b[31mred", "\\x1b[31mred"),
@@ -16,6 +18,7 @@ ESCAPES = [
     ("a\u2066b", "a\\u2066b"),
     ("a\ud83eb", "a\\ud83eb"),
     ("a\rb", "a\\x0db"),
+    *((f"a{sign}b", f"a\\u{ord(sign):04x}b") for sign in "\u061c\u200e\u200f"),
 ]
 
 
@@ -36,6 +39,18 @@ def test_harmless_text_steers_nothing_and_stays_as_it_is(text: str) -> None:
     assert all(character >= " " or character in "\n\t" for character in shown)
     assert harmless(shown) == shown
     shown.encode()
+
+
+@given(st.text())
+def test_harmless_json_says_the_same_and_steers_nothing(text: str) -> None:
+    shown = harmless_json(json.dumps({"a": [text]}, ensure_ascii=False, indent=2))
+    assert json.loads(shown) == {"a": [text]}
+    assert harmless(shown) == shown
+
+
+@given(st.text())
+def test_a_name_with_a_break_stays_one_line(text: str) -> None:
+    assert len(on_one_line(text).splitlines()) <= 1
 
 
 @given(st.text(), st.integers(0, 40))

@@ -1,0 +1,69 @@
+"""Leaving something in the inbox, and waiting until it is recorded. Shared by `note` and `handoff write`."""
+
+import time
+from typing import TYPE_CHECKING
+
+from swarmmemd.cli.output import say_line
+from swarmmemd.errors import Exit, NotRunningError, StorageError, UsageError
+
+if TYPE_CHECKING:
+    from swarmmemd.config import Config
+    from swarmmemd.model import EventType, MissionId, WorkerId
+
+PATIENCE = 30.0
+_POLL = 0.02
+
+
+def post(
+    config: "Config",
+    worker: "WorkerId",
+    mission: "MissionId | None",
+    type: "EventType",
+    text: str,
+    wait: bool,
+) -> int:
+    """Leaves it for the daemon, durably, and says so; with `wait` until the daemon has recorded it.
+
+    Raises `UsageError` for an empty text and an unknown worker, `NotRunningError` where nobody records it in time,
+    `StorageError` where the daemon cannot take it.
+    """
+    from swarmmemd.inbox import leave, new_id
+    from swarmmemd.instance import is_running
+    from swarmmemd.observation import Post
+
+    if not text.strip():
+        raise UsageError("there is no text", "Give it as an argument, in a file or on stdin.")
+    if not (config.profiles_root / worker).is_dir():
+        raise UsageError(f"{worker} has no profile in {config.profiles_root}", "See: swarmmemd status")
+    one = Post(id=new_id(), at=int(time.time() * 1000), worker=worker, mission=mission, type=type, text=text)
+    leave(config.state_dir, one)
+    if wait:
+        say_line(f"recorded as {_recorded(config, worker, one.id)}")
+    elif is_running(config.state_dir) is None:
+        say_line(f"left as {one.id}; no daemon runs, the next one records it")
+    else:
+        say_line(f"left as {one.id}; the daemon records it")
+    return Exit.DONE
+
+
+def _recorded(config: "Config", worker: "WorkerId", id: str) -> str:
+    from swarmmemd.inbox import is_waiting, why_rejected
+    from swarmmemd.journal import Follower
+    from swarmmemd.layout import JOURNAL
+
+    end = time.monotonic() + PATIENCE
+    while is_waiting(config.state_dir, id):
+        if time.monotonic() > end:
+            raise NotRunningError(
+                f"nobody recorded it in {PATIENCE:.0f} s",
+                "It waits in the inbox for the daemon: swarmmemd status",
+            )
+        time.sleep(_POLL)
+    reason = why_rejected(config.state_dir, id)
+    if reason is not None:
+        raise StorageError(f"it cannot be taken: {reason}", "It is kept in the inbox, under rejected.")
+    follower = Follower(config.state_dir / JOURNAL)
+    try:
+        return follower.posted(worker, id) or "what is known already"
+    finally:
+        follower.close()

@@ -1,0 +1,58 @@
+"""`swarmmemd promote`: a lesson from an event into the worker's long memory."""
+
+import time
+
+import click
+
+from swarmmemd.cli.options import common_options, load_config
+from swarmmemd.cli.output import say_line
+from swarmmemd.errors import Exit, HeldError, NotRunningError, StorageError
+
+_EPILOG = """\b
+Examples:
+  swarmmemd promote ev_3fa1
+  swarmmemd promote ev_3fa1 --text "Run the migrations before the tests"
+"""
+_PATIENCE = 60.0
+
+
+@click.command("promote", epilog=_EPILOG)
+@click.argument("event")
+@click.option("--text", help="The lesson in your words; by default what the event says.")
+@click.option("--allow-root", is_flag=True, help="Run as root over another user's profiles.")
+@common_options
+@click.pass_context
+def promote_command(ctx: click.Context, event: str, text: str | None, allow_root: bool) -> int:
+    """Put a lesson from an event into its worker's MEMORY.md, under "Lessons learned".
+
+    The event's id stands behind it as evidence. Once is enough: a second time changes nothing. Where a daemon
+    runs, it does the work. Exits 1 if there is no such event.
+    """
+    from swarmmemd.inbox import Request, ask
+    from swarmmemd.instance import is_running
+    from swarmmemd.model import EventId
+    from swarmmemd.tree import open_tree
+    from swarmmemd.turn import Clock
+
+    config = load_config(ctx).config
+    try:
+        with open_tree(config, Clock(monotonic=time.monotonic, wall=time.time), allow_root) as tree:
+            tree.discover()
+            done = tree.promote(EventId(event), text)
+            tree.settle()
+    except HeldError:
+        if is_running(config.state_dir) is None:
+            raise
+        answer = ask(config.state_dir, Request("promote", event=event, text=text), _PATIENCE)
+        if answer is None:
+            raise NotRunningError(
+                "The daemon did not take up the request in a minute", "See: swarmmemd status"
+            ) from None
+        if answer.problems:
+            raise StorageError("; ".join(answer.problems), "Check what stands there.") from None
+        done = None if answer.changed is None else bool(answer.changed)
+    if done is None:
+        say_line(f"There is no event {event}", err=True)
+        return Exit.NOTHING
+    say_line("promoted" if done else "it stands there already")
+    return Exit.DONE
