@@ -71,8 +71,8 @@ def quantile(samples: Samples, share: float) -> float:
 
 
 @contextmanager
-def daemon(home: Path) -> Iterator[None]:
-    """A daemon that is ready, on roots below `home`."""
+def daemon(home: Path, *more: str) -> Iterator[None]:
+    """A daemon that is ready, on roots below `home`, with `more` flags."""
     (home / "profiles" / _WORKER).mkdir(parents=True)
     (home / "workspace").mkdir()
     roots = ("profiles-root", "workspace-root", "shared-root", "state-dir")
@@ -82,7 +82,7 @@ def daemon(home: Path) -> Iterator[None]:
     }
     with (home / "daemon.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "swarmmemd", "run", *flags],
+            [sys.executable, "-m", "swarmmemd", "run", *flags, *more],
             env={**kept, "HOME": str(home)},
             stdout=log,
             stderr=log,

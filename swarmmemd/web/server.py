@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -24,6 +25,9 @@ from swarmmemd.web.reading import Reading
 
 _AT_ONCE = 4
 """Threads that read at the same time. More would not read faster, and the daemon's loop would wait for each."""
+_SWITCH = 0.0005
+"""Seconds after which a thread that computes gives way, a tenth of Python's default: the daemon's loop waits for that
+each time it comes back from the disk."""
 _LAST = 1
 """Seconds that a stop waits for answers that are under way."""
 _START = 20.0
@@ -46,6 +50,7 @@ class Server:
 
     def __enter__(self) -> "Server":
         """Runs in a thread of its own, and waits until it answers."""
+        sys.setswitchinterval(_SWITCH)
         self._thread.start()
         if not self._up.wait(_START) or self._uvicorn is None or not self._uvicorn.started:
             raise StorageError(f"{self._config.api.listen}: the API did not start", "See the log.")

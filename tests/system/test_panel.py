@@ -148,6 +148,41 @@ def test_hostile_content_stays_text_and_breaks_no_layout(home: Home, page: Brows
     assert "\u202e" not in page.text("#page")
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("# One\ntwo\nthree\n\nfour", "<h3>One</h3><p>two three</p><p>four</p>"),
+        ("- a\n- b\n  - c\n- d", "<ul><li>a</li><li>b<ul><li>c</li></ul></li><li>d</li></ul>"),
+        ("  - a\n- b", "<ul><li>a</li></ul><ul><li>b</li></ul>"),
+        ("1. a\n   more\n2. b", "<ol><li>a more</li><li>b</li></ol>"),
+        (
+            "```sh\nls <x>\n# no\n```\nout",
+            '<pre tabindex="0"><code>ls &lt;x&gt;\n# no</code></pre><p>out</p>',
+        ),
+        ("```\nnever closed", '<pre tabindex="0"><code>never closed</code></pre>'),
+        ("> a\n> b\n\n---", "<blockquote><p>a b</p></blockquote><hr>"),
+        ("**a** *b c* `c*d*` 2*3*4", "<p><strong>a</strong> <em>b c</em> <code>c*d*</code> 2*3*4</p>"),
+        (
+            "[x](https://e.example/) [y](javascript:z) <b>",
+            '<p><a href="https://e.example/" rel="noopener noreferrer" target="_blank">x</a> '
+            "[y](javascript:z) &lt;b&gt;</p>",
+        ),
+        ("####### seven", "<p>####### seven</p>"),
+        ("", ""),
+    ],
+)
+def test_markdown_becomes_what_it_means(page: Browser, text: str, shown: str) -> None:
+    made = "import('/markdown.js').then(m => { const n = m.el('div'); n.append(m.render(%s)); return n.innerHTML; })"
+    assert page.js(made % json.dumps(text)) == shown
+
+
+def test_no_text_takes_long_to_show(page: Browser) -> None:
+    """Texts that make a careless renderer go back and forth without end."""
+    for piece in ("*a", "[", "`", "- ", "> ", "[a](", "**a*", "#", "  - x\n"):
+        made = "import('/markdown.js').then(m => m.render(%s.repeat(100000)).childNodes.length)"
+        page.js(made % json.dumps(piece))
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_nothing_keeps_anybody_out(page: Browser, dark: bool) -> None:
     axe = (files("axe_core_python") / "axe.min.js").read_text()

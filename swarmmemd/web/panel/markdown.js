@@ -4,7 +4,8 @@ const LIMIT = 200_000;
 const SAFE = /^(https?:|mailto:)/i;
 // Control characters, and those that turn the direction of writing around: shown, not obeyed.
 const HARMFUL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
-const INLINE = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|(?<![\w*])\*([^*\s][^*\n]*)\*(?![\w*])|\[([^\]\n]+)\]\(([^()\s]+)\)/g;
+// Bounded, so that a text of nothing but openings takes no longer than another.
+const INLINE = /`([^`\n]{1,2000})`|\*\*([^*\n]{1,2000})\*\*|(?<![\w*])\*([^*\s][^*\n]{0,1000})\*(?![\w*])|\[([^\]\n]{1,500})\]\(([^()\s]{1,1000})\)/g;
 
 export const clean = (text) => String(text ?? "").replace(HARMFUL, "\ufffd");
 
