@@ -37,12 +37,13 @@ OOMScoreAdjust=200
 SyslogIdentifier=swarmmemd
 """
 _HARDENING = """
-# What works in a user unit without namespaces. The daemon needs no network: files, and a socket to systemd.
+# What works in a user unit without namespaces. The daemon speaks to no network: files, a socket to systemd, and, where
+# api.enabled is set, the loopback addresses that it binds.
 NoNewPrivileges=yes
 SystemCallFilter=@system-service
 SystemCallErrorNumber=EPERM
 SystemCallArchitectures=native
-RestrictAddressFamilies=AF_UNIX
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
 RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes

@@ -163,10 +163,10 @@ def test_hostile_content_stays_text_and_breaks_no_layout(home: Home, page: Brows
         ("> a\n> b\n\n---", "<blockquote><p>a b</p></blockquote><hr>"),
         ("**a** *b c* `c*d*` 2*3*4", "<p><strong>a</strong> <em>b c</em> <code>c*d*</code> 2*3*4</p>"),
         (
-            "[x](https://e.example/) [y](javascript:z) <b>",
-            '<p><a href="https://e.example/" rel="noopener noreferrer" target="_blank">x</a> '
-            "[y](javascript:z) &lt;b&gt;</p>",
+            "[x](https://e.example/)",
+            '<p><a href="https://e.example/" rel="noopener noreferrer" target="_blank">x</a></p>',
         ),
+        ("[y](javascript:z) <b>", "<p>[y](javascript:z) &lt;b&gt;</p>"),
         ("####### seven", "<p>####### seven</p>"),
         ("", ""),
     ],
