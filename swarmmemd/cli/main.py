@@ -38,6 +38,7 @@ _COMMANDS = {
     "backfill": "Record what happened before the swarm was watched.",
     "verify": "Compare every memory file with the journal.",
     "rebuild": "Make the memory files right again from the journal.",
+    "completion": "Print the completion script of a shell.",
 }
 """Name to what the list of commands says; each lives in the module of its name."""
 

@@ -5,8 +5,9 @@ import sqlite3
 from pathlib import Path
 
 from swarmmemd.errors import JournalError, StorageError
+from swarmmemd.journal.migrations import migrate
 
-SCHEMA = 1
+SCHEMA = 2
 
 _TABLES = """
 CREATE TABLE event (
@@ -74,7 +75,11 @@ def newer_than_program(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def check_schema(connection: sqlite3.Connection, path: Path) -> None:
-    if newer_than_program(connection, path) == 0:
+    """Makes the tables of a new journal, and brings an older one up to date, with a copy of it beside."""
+    version = newer_than_program(connection, path)
+    if version not in (0, SCHEMA):
+        migrate(connection, path, version, SCHEMA)
+    if version == 0:
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise sqlite3.DatabaseError("it holds tables of another program")
         connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")

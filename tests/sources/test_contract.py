@@ -343,7 +343,6 @@ def make_loop(path: Path) -> None:
 PLACED = [make_fifo, make_directory, make_device, make_socket, make_loop]
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("make", PLACED, ids=lambda make: make.__name__.removeprefix("make_"))
 def test_what_is_no_regular_file_is_unreadable_and_never_blocks(
     stage: Stage, make: Callable[[Path], None]

@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -364,3 +365,25 @@ def test_hostile_texts_do_nothing_to_a_terminal(home: Home) -> None:
         summary = (home.mission("builder-1", "mission-1") / "SUMMARY.md").read_text()
         assert "\n## Heading" not in summary
         assert "\x1b" not in daemon.log.read_text()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_commands(home: Home, shell: str) -> None:
+    script = home.command("completion", shell)
+    assert script.returncode == 0
+    assert "_SWARMMEMD_COMPLETE" in script.stdout
+    at = "ver" if shell == "fish" else "1"
+    asked = {"_SWARMMEMD_COMPLETE": f"{shell}_complete", "COMP_WORDS": "swarmmemd ver", "COMP_CWORD": at}
+    told = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; sys.argv[0] = 'swarmmemd'; from swarmmemd.cli.main import main; main()",
+        ],
+        env={**home.environment(), **asked},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "verify" in told.stdout

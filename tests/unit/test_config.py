@@ -221,7 +221,6 @@ def test_an_unknown_key_is_refused_with_a_near_miss(text: str, mend: str) -> Non
     assert mend in only(written(text).problems())
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize(
     "text",
     [

@@ -64,7 +64,6 @@ def test_the_end_of_a_key_goes_with_its_footer() -> None:
     assert "Ab1/" not in REDACTOR.redact(shortened(lines + "words " * 9, 700)).text
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "piece", ["pw=hunter27x1\n", "a", "-----BEGIN PRIVATE KEY-----\n", "Ab1/" * 16 + "\n"]
 )
