@@ -31,6 +31,8 @@ _BEGINNINGS = re.compile(
 _NUMBERED = re.compile(r"([0-9]{1,9})[.)](?: |\Z)")
 # A value must not look like one of the three bullets that say how the mission stands.
 _STANDING = re.compile(r"(Status|Current assignment|Last updated) ?:", re.IGNORECASE)
+_HARMLESS_STARTS = frozenset("ABDEFGHIJKMNOPQRTUVWXYZabdefghijkmnopqrtuvwxyz/'\"(")
+"""With these no pattern of `_MEANINGFUL` begins."""
 _MEANINGFUL = (_BEGINNINGS, _NUMBERED, _STANDING)
 
 
@@ -39,8 +41,22 @@ def one_line(text: str, limit: int = LIMIT) -> str:
 
     Idempotent: an escaped beginning means nothing any more, and the mark of a cut is not counted again.
     """
+    if len(text) <= limit and _is_plain(text):
+        return text
     folded = _fold(text)
     return _cut(_escape(folded), limit, len(folded))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether `text` is surely such a line already, as most are: then none of the patterns is asked."""
+    return (
+        text.isascii()
+        and text.isprintable()
+        and text[:1] in _HARMLESS_STARTS
+        and text[-1:] != " "
+        and "  " not in text
+        and "-->" not in text
+    )
 
 
 def bullet(text: str) -> str:
