@@ -78,10 +78,11 @@ def fold(state: WorkerState, event: Event, number: int) -> WorkerState:
         state = _with_dispatch(state, event, number)
     if event.mission is None:
         return state
-    before = state.missions.get(event.mission) or MissionState(mission=event.mission)
-    after = replace(before, updated=max(before.updated, event.at))
+    after = state.missions.get(event.mission) or MissionState(mission=event.mission)
     if step:
         after = step(after, event, number)
+    if event.at > after.updated:
+        after = replace(after, updated=event.at)
     if event.type is EventType.HANDOFF_WRITTEN and event.detail.get("sha256"):
         state = replace(state, handed_off=event.mission)
     return with_mission(state, after)
@@ -188,7 +189,9 @@ def _checkpoint(mission: MissionState, event: Event, number: int) -> MissionStat
         return mission
     if made_by_control_plane(event):
         return _blocked_from_outside(mission, event)
-    mission = replace(
+    # The answer to an earlier dispatch, come late, says nothing about the one that runs now.
+    late = number < mission.dispatches
+    return replace(
         mission,
         checkpoints=(*mission.checkpoints, *checkpoint_lines(event))[-CHECKPOINTS_SHOWN:],
         checkpoint_count=mission.checkpoint_count + 1,
@@ -196,12 +199,9 @@ def _checkpoint(mission: MissionState, event: Event, number: int) -> MissionStat
         decisions=newest(mission.decisions, decisions_of(event), DECISIONS_SHOWN),
         commands=newest(mission.commands, commands_of(event), COMMANDS_KEPT),
         handoff_asked=mission.handoff_asked and said is not CheckpointState.HANDOFF,
-    )
-    # The answer to an earlier dispatch, come late, says nothing about the one that runs now.
-    if number < mission.dispatches:
-        return mission
-    return replace(
-        mission, fact=_FACTS[said], blockers=blocker_lines(event), next_action=next_action_of(event)
+        fact=mission.fact if late else _FACTS[said],
+        blockers=mission.blockers if late else blocker_lines(event),
+        next_action=mission.next_action if late else next_action_of(event),
     )
 
 
@@ -267,7 +267,7 @@ def first_line(text: str | None) -> str:
 
 def newest(known: tuple[str, ...], more: tuple[str, ...], limit: int) -> tuple[str, ...]:
     """The newest `limit` different texts, oldest first; one that comes again is new again."""
-    if not more:
+    if not more or known[-len(more) :] == more:
         return known
     return tuple(dict.fromkeys(reversed((*known, *more))))[:limit][::-1]
 
@@ -292,7 +292,9 @@ def blocker_lines(event: Event) -> tuple[str, ...]:
 
 def next_action_of(event: Event) -> str | None:
     """The next action that a checkpoint names: empty where it names none, None for another event."""
-    return str(event.detail.get("nextAction") or "")[:LINE_KEPT] if checkpoint_lines(event) else None
+    if event_state(event) is None or made_by_control_plane(event):
+        return None
+    return str(event.detail.get("nextAction") or "")[:LINE_KEPT]
 
 
 def files_of(event: Event) -> tuple[str, ...]:
@@ -314,9 +316,10 @@ def _items(value: Any, split: bool) -> tuple[str, ...]:
     """The items of a list, a line or, where `split`, a run of commas. A comma inside of brackets is text."""
     if not isinstance(value, str):
         return ()
-    lines = value.splitlines()
-    parts = [part for line in lines for part in (_commas(line) if split else [line])]
-    return tuple(filter(None, (_without_mark(part)[:LINE_KEPT] for part in parts)))
+    parts = value.splitlines()
+    if split:
+        parts = [part for line in parts for part in _commas(line)]
+    return tuple([item[:LINE_KEPT] for part in parts if (item := _without_mark(part))])
 
 
 def _commas(line: str) -> list[str]:

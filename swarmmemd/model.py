@@ -93,8 +93,10 @@ class CheckpointState(StrEnum):
 
 def checkpoint_state(word: object) -> CheckpointState | None:
     """The state that `word` is, or None."""
-    return CheckpointState(word) if isinstance(word, str) and word in CheckpointState.__members__ else None
+    return _STATES.get(word) if isinstance(word, str) else None
 
+
+_STATES = {state.value: state for state in CheckpointState}
 
 BLOCKING = frozenset({CheckpointState.BLOCKED, CheckpointState.NEEDS_INPUT})
 

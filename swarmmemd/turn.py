@@ -317,7 +317,7 @@ class Turns:
 
     def _derived(self, seen: Observation, one: Tracked, report: Report) -> Change:
         before = self._state(one)
-        heard = partial(self._journal.heard, one.id)
+        heard, one.heard = one.heard or self._heard_of(one), None
         found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows, self.safe, heard)
         one.ledger = seen.ledger
         one.refused.update(found.refused)

@@ -248,13 +248,13 @@ class _Reading:
         if known is not None and not asked and not self._after_dispatch(message, known, dispatch):
             self._note(key, self._seen_again(known, message))
             return True
-        self._counts(message, block, dispatch, known)
+        self._counts(message, block, key, dispatch, known)
         return True
 
     def _counts(
-        self, message: Message, block: Checkpoint, dispatch: Dispatch | None, known: Heard | None
+        self, message: Message, block: Checkpoint, key: str, dispatch: Dispatch | None, known: Heard | None
     ) -> None:
-        key, heard = block_key(block), self._sight(message)
+        heard = self._sight(message)
         if dispatch is None:
             self._note(key, heard)  # an answer to nothing that is known
             return

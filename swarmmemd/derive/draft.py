@@ -1,6 +1,7 @@
 """The events of one look while they are being found: each is folded at once, so the next one sees it."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -47,7 +48,7 @@ class Draft:
         self._heard = heard
         dispatches = ((d.mission, d.number) for d in state.dispatches)
         self._tasks = dict(zip(dispatches, seen.tasks, strict=False))
-        self._known = known
+        self._known = cache(known)
         self._safe = safe
         self._new: set[EventId] = set()
 
