@@ -5,7 +5,6 @@ from the events would lose or invent some after a crash. docs/architecture.md, "
 """
 
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -36,6 +35,10 @@ from swarmmemd.state import Heard, MissionState, WorkerState
 
 WAITING, APPLIED, UNPLACED = 0, 1, 2
 
+_COUNT_RENDERED = (
+    "INSERT INTO rendered_count VALUES (?, ?, ?, ?) "
+    "ON CONFLICT (worker, mission, section) DO UPDATE SET lines = lines + excluded.lines"
+)
 _HEARD = ", ".join(Heard.__struct_fields__)
 
 _worker_decoder = msgspec.json.Decoder(WorkerState)
@@ -328,16 +331,15 @@ class Journal:
 
     def _rendered(self, change: Change) -> None:
         """Counted as they come: a count over all would cost more with each."""
-        new: Counter[tuple[MissionId, str]] = Counter()
+        worker = change.after.worker
+        lines: dict[tuple[MissionId, str], set[str]] = {}
         for one in change.rendered:
-            row = (change.after.worker, one.mission, one.section, line_digest(one.line))
-            cursor = self._db.execute("INSERT OR IGNORE INTO rendered VALUES (?, ?, ?, ?)", row)
-            new[one.mission, one.section] += cursor.rowcount
-        sql = (
-            "INSERT INTO rendered_count VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (worker, mission, section) DO UPDATE SET lines = lines + excluded.lines"
-        )
-        self._db.executemany(sql, [(change.after.worker, *key, count) for key, count in new.items() if count])
+            lines.setdefault((one.mission, one.section), set()).add(one.line)
+        for key, some in lines.items():
+            rows = sorted((worker, *key, line_digest(line)) for line in some)
+            cursor = self._db.executemany("INSERT OR IGNORE INTO rendered VALUES (?, ?, ?, ?)", rows)
+            if cursor.rowcount:
+                self._db.execute(_COUNT_RENDERED, (worker, *key, cursor.rowcount))
 
     def _handoffs(self, change: Change) -> None:
         sql = f"INSERT OR IGNORE INTO handoff (worker, {HANDOFF_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)"
