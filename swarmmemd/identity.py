@@ -41,8 +41,6 @@ def event_id(
     times and the source are no part of it, so one checkpoint seen in several places is one event.
     """
     parts = [_VERSION, worker, mission or "", str(dispatch), type, *map(fold, words), str(occurrence)]
-    whole = b"".join(
-        len(data).to_bytes(4, "big") + data
-        for data in (part.encode("utf-8", "surrogatepass") for part in parts)
-    )
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    whole = b"".join([len(data).to_bytes(4, "big") + data for data in encoded])
     return EventId("ev_" + hashlib.blake2b(whole, digest_size=15).hexdigest())

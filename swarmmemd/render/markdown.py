@@ -31,9 +31,9 @@ _BEGINNINGS = re.compile(
 _NUMBERED = re.compile(r"([0-9]{1,9})[.)](?: |\Z)")
 # A value must not look like one of the three bullets that say how the mission stands.
 _STANDING = re.compile(r"(Status|Current assignment|Last updated) ?:", re.IGNORECASE)
-_HARMLESS_STARTS = frozenset("ABDEFGHIJKMNOPQRTUVWXYZabdefghijkmnopqrtuvwxyz/'\"(")
-"""With these no pattern of `_MEANINGFUL` begins."""
 _MEANINGFUL = (_BEGINNINGS, _NUMBERED, _STANDING)
+_HARMLESS = re.compile(r"[ABD-KM-RT-Zabd-km-rt-z/'\"(]|[0-9]++[^.)]")
+"""No pattern of `_MEANINGFUL` begins so."""
 
 
 def one_line(text: str, limit: int = LIMIT) -> str:
@@ -50,9 +50,8 @@ def one_line(text: str, limit: int = LIMIT) -> str:
 def _is_plain(text: str) -> bool:
     """Whether `text` is surely such a line already, as most are: then none of the patterns is asked."""
     return (
-        text.isascii()
-        and text.isprintable()
-        and text[:1] in _HARMLESS_STARTS
+        text.isprintable()
+        and _HARMLESS.match(text) is not None
         and text[-1:] != " "
         and "  " not in text
         and "-->" not in text

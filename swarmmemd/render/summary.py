@@ -372,7 +372,8 @@ def _values(summary: Summary) -> dict[str, str]:
 def _wanted(title: str, summary: Summary) -> list[str]:
     """The lines of ours in the section `title`, each once; none if there is nothing to say."""
     if title in (OBJECTIVE, NEXT):
-        line = one_line((summary.objective if title == OBJECTIVE else summary.next_action) or "")
+        text = summary.objective if title == OBJECTIVE else summary.next_action
+        line = one_line(text) if text else ""
         return [line] if line else []
     if title == FILES:
         return _bullets(sorted(summary.files), summary.files_more)
@@ -382,7 +383,7 @@ def _wanted(title: str, summary: Summary) -> list[str]:
 
 
 def _bullets(values: Iterable[str], more: int = 0) -> list[str]:
-    lines = dict.fromkeys(line for line in map(bullet, values) if line != "- ")
+    lines = dict.fromkeys([line for line in map(bullet, values) if line != "- "])
     return [*lines, f"- … and {more} more in events.jsonl"] if more > 0 else list(lines)
 
 
