@@ -155,6 +155,15 @@ class Journal:
         row = self._row(sql, worker, mission, section)
         return int(row[0]) if row else 0
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """What is asked within takes one lock together, not one each. Nothing is written within."""
+        self._rows("BEGIN")
+        try:
+            yield
+        finally:
+            self._rows("COMMIT")
+
     def _rows(self, sql: str, *values: object) -> list[Any]:
         try:
             return self._db.execute(sql, values).fetchall()
