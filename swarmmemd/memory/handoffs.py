@@ -6,7 +6,7 @@ docs/contracts.md, "Handoffs".
 from collections.abc import Sequence
 
 from swarmmemd import layout
-from swarmmemd.durable import Directory, hold, replace
+from swarmmemd.durable import Directory, hold, replace, sweep_temporaries
 from swarmmemd.handoff import sha256
 from swarmmemd.journal import Journal, KeptHandoff
 from swarmmemd.layout import Place
@@ -73,6 +73,7 @@ class LocalHandoffs:
                             Obstacle(place.shown, "a new handoff stands there", 0.5, expected=True)
                         )
                     return
+            sweep_temporaries(folder)
             replace(folder, place.name, text, version)
             self._auditor.replaced(f"{folder.shown}/{place.name}", text, events)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from swarmmemd import layout
-from swarmmemd.durable import Directory, Refused, hold, make_root, read_file, replace
+from swarmmemd.durable import Directory, Refused, hold, make_root, read_file, replace, sweep_temporaries
 from swarmmemd.errors import StorageError
 from swarmmemd.handoff import OWN, sha256
 from swarmmemd.journal import Journal, KeptHandoff
@@ -114,6 +114,7 @@ class SharedMemory:
                     raise _NotLookedAt(place.shown)
             if may_place(version, mission.handoff.rank):
                 self._journal.place(worker, version.sha256)
+                sweep_temporaries(folder)
                 replace(folder, place.name, text, held.version if held else None)
                 self._auditor.replaced(f"{folder.shown}/{place.name}", text)
                 self._count(text)
@@ -186,6 +187,7 @@ class SharedMemory:
                 held.close()
             stands = held is not None and held.data == data
             if not stands:
+                sweep_temporaries(folder)
                 replace(folder, place.name, data, held.version if held else None)
                 self._auditor.replaced(f"{folder.shown}/{place.name}", data)
                 self._count(data)
