@@ -156,6 +156,7 @@ def _as_json(recorded: "Recorded") -> str:
 
 
 def _as_row(recorded: "Recorded") -> str:
+    from swarmmemd.bodies import dropped
     from swarmmemd.model import iso
     from swarmmemd.text import one_row
 
@@ -163,6 +164,5 @@ def _as_row(recorded: "Recorded") -> str:
     state = event.detail.get("state")
     word = f"{event.type.value} {state}" if state else event.type.value
     where = event.mission or "no mission"
-    return (
-        f"{iso(event.at)[:19]}Z  {event.worker:<12}  {word:<24}  {where:<28}  {one_row(event.summary, 100)}"
-    )
+    said = one_row(event.summary, 100) if dropped(event) is None else "(its text is no longer kept)"
+    return f"{iso(event.at)[:19]}Z  {event.worker:<12}  {word:<24}  {where:<28}  {said}"

@@ -42,6 +42,11 @@ class KeptHandoff(msgspec.Struct, frozen=True, kw_only=True):
     text: bytes
     placed: int = 0
 
+    @property
+    def dropped(self) -> bool:
+        """Whether its text is no longer kept: no handoff is empty."""
+        return not self.text
+
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What one turn found out about one worker: events, and the state with them.

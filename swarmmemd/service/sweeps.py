@@ -11,6 +11,7 @@ from swarmmemd.derive.classify import IN_PROGRESS
 from swarmmemd.errors import StorageError
 from swarmmemd.model import MissionId, WorkerId
 from swarmmemd.service.members import Members
+from swarmmemd.service.retention import Retention
 from swarmmemd.service.running import Running
 
 TICK = 1.0
@@ -33,6 +34,7 @@ class Sweeps:
     def __init__(self, running: Running, members: Members) -> None:
         self._running = running
         self._members = members
+        self._retention = Retention(running)
         self._ticks = 0
         self._full = 0.0
         self._hot: tuple[WorkerId, ...] = ()
@@ -68,6 +70,7 @@ class Sweeps:
         if now >= self._full:
             self._full = now + running.config.sweep.full_s * random.uniform(0.75, 1.25)
             self.full()
+        self._retention.tick(now)
         if now >= self._checkpoint:
             self._checkpoint = now + _CHECKPOINT_EVERY
             with suppress(StorageError):  # a full disk: the journal says so itself when it is written

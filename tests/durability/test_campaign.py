@@ -25,13 +25,14 @@ from tests.support.trees import Home
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A way to fail: which calls it can befall, and what happens there. `ends` for a process that is gone then."""
+    """A way to fail: which calls it can befall, and what happens there. `ends` for a process that is gone then,
+    `forgets` where what is not certain of the disk's content is."""
 
     name: str
     befalls: Callable[[str], bool]
     fault: Callable[[Home, Disk], Hook]
     ends: bool = False
-    loses: bool = False
+    forgets: bool = False
 
 
 def _any(call: str) -> bool:
@@ -78,14 +79,14 @@ def _wait(home: Home, disk: Disk) -> Hook:
 
 KINDS = (
     Kind("crash", _any, lambda home, disk: kill, ends=True),
-    Kind("power cut", _any, _cut_power, ends=True),
+    Kind("power cut", _any, _cut_power, ends=True, forgets=True),
     Kind("ENOSPC", _system, _errno(errno.ENOSPC)),
     Kind("EIO", _system, _errno(errno.EIO)),
     Kind("EROFS", _system, _errno(errno.EROFS)),
     Kind("EACCES", _system, _errno(errno.EACCES)),
     Kind("EMFILE", _system, _errno(errno.EMFILE)),
     Kind("rename fails", _only("rename"), _errno(errno.EIO)),
-    Kind("fsync fails", _only("fsync"), _lose, loses=True),
+    Kind("fsync fails", _only("fsync"), _lose, forgets=True),
     Kind("short write", _only("write"), lambda home, disk: lambda call, name: 1),
     Kind("delay", _any, _wait),
 )
@@ -103,10 +104,10 @@ def _run(home: Home, kind: Kind, number: int) -> Iterator[tuple[Step, int]]:
         disk = Disk(home.base)
         hook = From(number, kind.fault(home, disk), matching=lambda call, name: kind.befalls(call))
         with ExitStack() as stack:
-            if kind.ends or kind.loses:
+            if kind.forgets:
                 stack.enter_context(disk.watched())
             fired = _ended(home, step, hook) if kind.ends else _went_on(home, step, hook)
-        if fired and kind.loses:
+        if fired and kind.forgets and not kind.ends:
             disk.fail()
         done(home, step)
         yield step, fired

@@ -26,10 +26,8 @@ class Disk:
         self._dirty: dict[int, list[tuple[int, int]]] = {}
         self.failing = False
         """The next fsync fails, and what it should have made certain is gone."""
-        self.settle()
 
-    def settle(self) -> None:
-        """All that is there now is certain."""
+    def _settle(self) -> None:
         self._names, self._bytes, self._dirty = {}, {}, {}
         for folder, folders, files in os.walk(self._base):
             here = Path(folder)
@@ -39,7 +37,8 @@ class Disk:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Notes what is written and made certain meanwhile."""
+        """Notes what is written and made certain meanwhile. What is there at the beginning is certain."""
+        self._settle()
         with (
             patch.object(os, "fsync", self._fsync),
             patch.object(os, "write", self._write),
