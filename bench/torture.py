@@ -396,6 +396,7 @@ class Others:
         self._torture = torture
         self._dice = random.Random(seed)
         self._number = 0
+        self._torn: set[Path] = set()
 
     def run(self) -> None:
         """Until it is over."""
@@ -418,9 +419,13 @@ class Others:
         path = folder / "events.jsonl"
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
         try:
-            data = f"{line}\n".encode()
+            start = "\n" if path in self._torn else ""
+            data = f"{start}{line}\n".encode()
+            self._torn.discard(path)
             if os.write(descriptor, data) == len(data):
                 self._torture.story.wrote(self._torture.story.lines, path, line)
+            else:
+                self._torn.add(path)  # it does not glue its own next line to it
         except OSError:
             return  # a full disk: this program does not insist
         finally:

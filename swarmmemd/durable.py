@@ -150,11 +150,12 @@ class Directory:
         into.sync()
         self.sync()
 
-    def rename(self, name: str, other: str) -> None:
+    def rename(self, name: str, other: str, durable: bool = True) -> None:
         """Gives a file another name in the same folder, over what stands there."""
         seam.call("rename", name)
         os.rename(name, other, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
-        self.sync()
+        if durable:
+            self.sync()
 
     def unlink(self, name: str) -> None:
         """Removes the name."""

@@ -42,7 +42,9 @@ def _forget(home: Home, before: float = NOON * 1000 + _DAYS) -> int:
 
 def _columns(home: Home) -> list[tuple[object, ...]]:
     with closing(sqlite3.connect(home.state / JOURNAL)) as db:
-        return db.execute("SELECT seq, id, worker, mission, type, at, applied FROM event ORDER BY seq").fetchall()
+        return db.execute(
+            "SELECT seq, id, worker, mission, type, at, applied FROM event ORDER BY seq"
+        ).fetchall()
 
 
 def test_bodies_go_and_all_else_stays(tmp_path: Path) -> None:

@@ -70,6 +70,13 @@ def without_inotify() -> None:
     patch.object(Observer, "start", refuse).start()
 
 
+def deafened() -> None:
+    """Everything is alive and watches, and no event ever comes."""
+    from swarmmemd.watch.library import Handler
+
+    patch.object(Handler, "dispatch", lambda *_: None).start()
+
+
 def deny(folder: str) -> None:
     """The folder and what is below it cannot be opened, as if it were somebody else's: nobody denies root."""
     system_open = os.open
@@ -91,6 +98,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--flaky", type=int)
     parser.add_argument("--tally", default=os.devnull)
     parser.add_argument("--no-inotify", action="store_true")
+    parser.add_argument("--deaf", action="store_true")
     parser.add_argument("--deny", default="")
     parser.add_argument("command", nargs="+")
     given = parser.parse_args(arguments)
@@ -102,6 +110,8 @@ def main(arguments: list[str]) -> int:
         seam.call = flaky(given.flaky, given.tally)
     if given.no_inotify:
         without_inotify()
+    if given.deaf:
+        deafened()
     if given.deny:
         deny(given.deny)
     return run(given.command)
