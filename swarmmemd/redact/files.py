@@ -17,6 +17,8 @@ def safe_lines(redactor: Redactor, data: bytes) -> bytes:
 
 def _safe_line(redactor: Redactor, line: bytes) -> bytes:
     """A record is decoded before it is redacted: an escape could hide where a secret begins."""
+    if not line.strip():
+        return line
     try:
         value, counts = redactor.redact_value(msgspec.json.decode(line))
     except (msgspec.DecodeError, RecursionError):
