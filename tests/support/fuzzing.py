@@ -45,7 +45,7 @@ def _transcript(data: bytes) -> object:
 
 
 def _events(data: bytes) -> object:
-    return [decode_line(line, WORKER) for line in data.split(b"\n")]
+    return [decode_line(line, WORKER) for line in data.split(b"\n") if line]
 
 
 def _request(data: bytes) -> object:
