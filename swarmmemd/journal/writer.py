@@ -16,6 +16,7 @@ from msgspec.structs import astuple, replace
 from swarmmemd.audit import Head, Written
 from swarmmemd.durable import Mark, Version
 from swarmmemd.errors import StorageError
+from swarmmemd.journal import retention
 from swarmmemd.journal.audits import AuditRows, AuditState, audit_state
 from swarmmemd.journal.schema import PRAGMAS, check_file, check_schema, explained
 from swarmmemd.journal.values import (
@@ -312,6 +313,20 @@ class Journal:
         ):
             with self._transaction():
                 pass
+
+    def forget(self, after: int, before: int) -> tuple[int | None, int]:
+        """Drops the bodies of one slice of events behind sequence number `after` that are older than `before` (ms), and
+        old versions of handoffs with the last slice. Gives where the next slice begins, None for the end, and how
+        many were dropped. Raises `StorageError`. docs/contracts.md, "Retention"."""
+        try:
+            found = retention.old(self._db, after, before)
+        except sqlite3.Error as error:
+            raise explained(error, self.path) from error
+        count = len(found.events) + len(found.handoffs)
+        if count:
+            with self._transaction():
+                retention.drop(self._db, found)
+        return found.last, count
 
     def checkpoint(self) -> None:
         """Folds the write-ahead log back, so that it does not grow for ever."""

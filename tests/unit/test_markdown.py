@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from swarmmemd.cut import shortened
 from swarmmemd.render import markdown
 from swarmmemd.render.markdown import bullet, one_line
 
@@ -91,4 +92,4 @@ def test_idempotent_and_one_line(text: str, limit: int) -> None:
 )
 def test_what_is_plain_at_a_glance_is_what_the_patterns_leave_as_it_is(text: str, limit: int) -> None:
     if len(text) <= limit and markdown._is_plain(text):
-        assert markdown.shortened(markdown._escape(markdown._fold(text)), limit) == text
+        assert shortened(markdown._escape(markdown._fold(text)), limit) == text
