@@ -9,6 +9,8 @@ import random
 import threading
 from pathlib import Path
 
+import pytest
+
 from swarmmemd.model import iso
 from tests.support.daemon import Home, answered, dispatched, running, until
 
