@@ -158,7 +158,8 @@ class Chat(msgspec.Struct, frozen=True, kw_only=True):
     """What a look at the chat database shows: rows behind the cursor, in the order of their ids.
 
     `cursor` is the newest row that was passed. `prompts` are older rows that were asked for once more, `gone`
-    those earlier rows, of all that were asked for, that are inactive or not there any more. `restarted`: another
+    those earlier rows, of all that were asked for, that are inactive or not there any more. `newest` is the greatest
+    row id. `restarted`: another
     file, or another generation of it, read from its beginning. `since` and `until` (ms) say where the reading of
     a chat began that was never read before.
     """
@@ -166,6 +167,7 @@ class Chat(msgspec.Struct, frozen=True, kw_only=True):
     file: ChatFile
     messages: tuple[Message, ...]
     cursor: int
+    newest: int = 0
     prompts: Mapping[int, Message] = {}
     gone: frozenset[int] = frozenset()
     restarted: bool = False

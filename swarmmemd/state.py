@@ -1,6 +1,6 @@
 """What the daemon remembers of a worker, as frozen values: the fold of its events, and the last look.
 
-All but `look`, `chat`, `said`, `transcripts` and `MissionState.ledger` can be computed again from the worker's
+All but `look`, `chat`, `floor`, `said`, `transcripts` and `MissionState.ledger` can be computed again from the worker's
 events; those come again from the sources. docs/architecture.md, "State".
 """
 
@@ -153,12 +153,17 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class ChatState(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the chat is read. Rows older than `since` (ms) are base line, those up to `until` were perhaps
-    recorded before the journal was lost. `asked` and `prompts` hold the newest 32 sessions and lines."""
+    """How far the chat is read.
+
+    Of the rows up to `base`, which stood there when reading began, those older than `since` (ms) are base line; those
+    up to `until` were perhaps recorded before the journal was lost. `asked` and `prompts` hold the newest 32 sessions
+    and lines.
+    """
 
     file: ChatFile
     generation: int = 1
     cursor: int = 0
+    base: int = 0
     sights: int = 0
     since: int = 0
     until: int = 0
@@ -175,6 +180,14 @@ class Said(msgspec.Struct, frozen=True):
     block: Checkpoint
 
 
+class Floor(msgspec.Struct, frozen=True):
+    """From when on the chat is news, ms, and until when it may have been recorded before. It holds from the first
+    look at the worker on, also where the chat could not be read then."""
+
+    since: int
+    until: int
+
+
 class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
     """One worker. `dispatches` holds the newest 64, oldest first; `missions` every mission that started."""
 
@@ -186,6 +199,7 @@ class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
     look: Look = Look()
     chat: ChatState | None = None
     """None until a chat database was read."""
+    floor: Floor | None = None
     said: Said | None = None
     transcripts: Mapping[str, TranscriptPosition] | None = None
     """How far each transcript is read, by its path; None until they were looked at."""

@@ -285,7 +285,8 @@ class Turns:
             one.runtime.forget()
             shown = None
         transcripts = self._transcripts_of(one) if met else ()
-        posts = tuple(post for id, post in sorted(one.posts.items()) if id not in one.posted)
+        waiting = sorted(one.posts.values(), key=lambda post: (post.at, post.id))
+        posts = tuple(post for post in waiting if post.id not in one.posted)
         news = shown is not None or handoffs or chat is not None or transcripts or posts
         if not news and not self._ledger_is_news(one):
             return None

@@ -30,7 +30,9 @@ def post(
     from swarmmemd.inbox import leave, new_id
     from swarmmemd.instance import is_running
     from swarmmemd.observation import Post
+    from swarmmemd.text import whole
 
+    text = whole(text)  # what was no UTF-8 on the command line
     if not text.strip():
         raise UsageError("there is no text", "Give it as an argument, in a file or on stdin.")
     if not (config.profiles_root / worker).is_dir():

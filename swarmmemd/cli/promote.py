@@ -6,12 +6,12 @@ import click
 
 from swarmmemd.cli.options import common_options, load_config
 from swarmmemd.cli.output import say_line
-from swarmmemd.errors import Exit, HeldError, NotRunningError, StorageError
+from swarmmemd.errors import Exit, HeldError, NotRunningError, StorageError, UsageError
 
 _EPILOG = """\b
 Examples:
-  swarmmemd promote ev_3fa1
-  swarmmemd promote ev_3fa1 --text "Run the migrations before the tests"
+  swarmmemd promote ev_8c1f6a31f7df41a2a5b1b6c4a0e9d3
+  swarmmemd promote ev_8c1f6a31f7df41a2a5b1b6c4a0e9d3 --text "Run the migrations before the tests"
 """
 _PATIENCE = 60.0
 
@@ -31,9 +31,13 @@ def promote_command(ctx: click.Context, event: str, text: str | None, allow_root
     from swarmmemd.inbox import Request, ask
     from swarmmemd.instance import is_running
     from swarmmemd.model import EventId
+    from swarmmemd.text import whole
     from swarmmemd.tree import open_tree
     from swarmmemd.turn import Clock
 
+    if text is not None and not text.strip():
+        raise UsageError("the lesson is empty", "Leave --text out to take what the event says.")
+    text = whole(text) if text is not None else None
     config = load_config(ctx).config
     try:
         with open_tree(config, Clock(monotonic=time.monotonic, wall=time.time), allow_root) as tree:

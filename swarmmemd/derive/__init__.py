@@ -7,6 +7,7 @@ docs/architecture.md, "One turn"; docs/contracts.md, "Events".
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from swarmmemd.derive.blocks import block_key
 from swarmmemd.derive.chat import HOLD, begin, floor, look_at_chat
@@ -52,10 +53,11 @@ def derive(
     `heard` tells what is known of a text of the chat.
     """
     draft = Draft(state, seen, known, safe, heard)
+    view = seen.runtime if isinstance(seen.runtime, Runtime) else None
+    draft.state = replace(draft.state, floor=floor(state, view, seen.at))
     open_missions(draft)
     if seen.chat is not None:
         begin(draft, seen.chat)
-    view = seen.runtime if isinstance(seen.runtime, Runtime) else None
     if view is None:
         _read(draft, seen.chat)
     else:

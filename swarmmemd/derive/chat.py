@@ -8,7 +8,6 @@ it. docs/contracts.md, "The chat".
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
 from swarmmemd.derive.blocks import block_key, checkpoint, occurrence_after, said_before
@@ -19,7 +18,7 @@ from swarmmemd.fold import CHAT
 from swarmmemd.identity import digest, event_id
 from swarmmemd.model import Checkpoint, EventType, MissionId
 from swarmmemd.observation import Chat, Message, Runtime
-from swarmmemd.state import Asked, ChatState, Dispatch, Fact, Heard, Held, Prompt, Said, WorkerState
+from swarmmemd.state import Asked, ChatState, Dispatch, Fact, Floor, Heard, Held, Prompt, Said, WorkerState
 
 HOLD = LATE_DISPATCH
 """ms that a block waits for the dispatch of its prompt, from first sight."""
@@ -28,19 +27,14 @@ _SESSIONS_KEPT = 32
 _V = TypeVar("_V")
 
 
-class Floor(msgspec.Struct, frozen=True):
-    """From when on the chat is news, ms, and until when it may have been recorded before."""
-
-    since: int
-    until: int
-
-
 def floor(state: WorkerState | None, runtime: Runtime | None, at: int) -> Floor:
     """Where reading of a chat begins that was never read, at a look at `at`.
 
     At first meeting that is the dispatch which `runtime.json` shows: what was before is past. After the journal
-    was lost it is a while before the newest event, as an answer may have been on its way.
+    was lost it is a while before the newest event, as an answer may have been on its way. Once known it stays.
     """
+    if state is not None and state.floor is not None:
+        return state.floor
     if state is not None and not state.look.met and state.missions:
         newest = max(mission.updated for mission in state.missions.values())
         return Floor(newest - _ON_ITS_WAY, newest)
@@ -59,9 +53,17 @@ def begin(draft: Draft, chat: Chat) -> None:
     """Takes over which file it is. In another file, or another generation of one, the old row ids say nothing."""
     known = draft.state.chat
     if known is None:
-        fresh = ChatState(file=chat.file, since=chat.since, until=chat.until)
+        fresh = ChatState(file=chat.file, since=chat.since, until=chat.until, base=chat.newest)
     elif chat.restarted:
-        fresh = replace(known, file=chat.file, generation=known.generation + 1, cursor=0, held=None, asked={})
+        fresh = replace(
+            known,
+            file=chat.file,
+            generation=known.generation + 1,
+            cursor=0,
+            base=chat.newest,
+            held=None,
+            asked={},
+        )
     else:
         return
     draft.state = replace(draft.state, chat=fresh)
@@ -201,7 +203,8 @@ class _Reading:
         return known.session == message.line or (message.line != message.session)
 
     def _is_base(self, message: Message) -> bool:
-        return message.at < self._state.since
+        """Whether the row is of the past. Of what came since, the clock may say what it will."""
+        return message.row <= self._state.base and message.at < self._state.since
 
     # User rows
 

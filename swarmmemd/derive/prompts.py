@@ -81,7 +81,7 @@ def _without_task(message: Message, dispatches: Sequence[Dispatch], tasks: Seque
 
 
 def _answered_before(dispatch: Dispatch, message: Message) -> bool:
-    return (dispatch.answered or dispatch.ended) and dispatch.ended_at < message.at
+    return dispatch.answered and dispatch.ended_at < message.at
 
 
 def _holds(text: str, task: str) -> bool:

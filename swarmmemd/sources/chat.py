@@ -155,18 +155,18 @@ class ChatSource:
         anew = state is None or restarted
         cursor = reader.start(state.since if state else wanted.since) if anew else passed
         for _ in range(_TRIES):
-            version = reader.version()
             rows, last = reader.page(cursor, newest)
             messages = self._messages(reader, rows)
-            prompts, gone = self._earlier(reader, wanted, rows, messages)
-            if reader.version() == version:
+            prompts, gone, moved = self._earlier(reader, wanted, rows, messages)
+            if not moved:
                 break
         else:
-            raise ValueError("written all the time while it was read")
+            raise ValueError("compacted all the time while it was read")
         chat = Chat(
             file=file,
             messages=messages,
             cursor=last,
+            newest=newest,
             prompts=prompts,
             gone=gone,
             restarted=restarted,
@@ -185,23 +185,29 @@ class ChatSource:
 
     def _earlier(
         self, reader: "_Reader", wanted: Wanted, rows: list[Row], messages: tuple[Message, ...]
-    ) -> tuple[dict[int, Message], frozenset[int]]:
-        """The prompt rows that wait for their dispatch, and which of the rows that are remembered stand no more."""
-        state, asked = wanted.state, set[int]()
+    ) -> tuple[dict[int, Message], frozenset[int], bool]:
+        """The prompt rows that wait for their dispatch; which of the rows that are remembered stand no more; and
+        whether a row of this page, whose text is known, has left the conversation since it was read.
+
+        One statement tells of both, so that a compaction is seen on both sides of it or on none.
+        """
+        state, asked, doubtful = wanted.state, set[int](), set[int]()
         prompts: dict[int, Message] = {}
+        here = {row.id: row for row in rows}
         if state is not None and messages:
             asked |= {one.row for one in state.asked.values()}
             pending = {prompt.row for prompt in state.prompts.values() if prompt.pending}
             prompts = {one.row: one for one in self._messages(reader, reader.by_id(pending))}
             for one in messages:
-                known = (wanted.heard(key) for key in keys(one))
-                asked |= {heard.row for heard in known if heard is not None}
-        here = {row.id: row for row in rows}
-        standing = reader.standing(asked - here.keys())
-        gone = {id for id in asked if id not in here and id not in standing}
-        return prompts | {m.row: m for m in messages if m.user}, frozenset(
-            gone | {row.id for row in rows if not row.stands}
-        )
+                known = [heard for key in keys(one) if (heard := wanted.heard(key)) is not None]
+                asked |= {heard.row for heard in known}
+                if known and here[one.row].stands:
+                    doubtful.add(one.row)
+        earlier = asked - here.keys()
+        standing = reader.standing(earlier | doubtful) if earlier else doubtful
+        fallen = frozenset(row.id for row in rows if not row.stands)
+        gone = frozenset(earlier - standing) | fallen
+        return prompts | {m.row: m for m in messages if m.user}, gone, not doubtful <= standing
 
 
 class _Reader:
@@ -215,10 +221,6 @@ class _Reader:
 
     def _all(self, sql: str, *values: object) -> list[Any]:
         return self._db.execute(sql, values).fetchall()
-
-    def version(self) -> int:
-        """A number that changes when somebody else commits."""
-        return int(self._all("PRAGMA data_version")[0][0])
 
     def newest(self) -> int:
         """The greatest row id; 0 for none."""

@@ -130,7 +130,7 @@ def test_what_cannot_be_taken_is_kept_with_its_reason(swarm: Home, tmp_path: Pat
         (inbox / "torn.post").write_bytes(b'{"id": "tor')
         leave(swarm.state, Post(id=new_id(), at=1, worker=WorkerId("nobody"), type=EventType.NOTE, text="x"))
         until(lambda: len(list((inbox / "rejected").glob("*.reason"))) == 3, "the rejected ones")
-        assert _inbox(swarm) == []
+        until(lambda: _inbox(swarm) == [], "the inbox to be empty")
         assert _notes(swarm) == []
     assert swarm.command("note", "--worker", "nobody", "x").returncode == 2
     assert swarm.command("note", "--worker", _WORKER, " ").returncode == 2

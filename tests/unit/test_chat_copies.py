@@ -172,17 +172,23 @@ def test_an_answer_that_waits_for_its_dispatch_is_not_given_away() -> None:
     worker, answer = Worker(), block("DONE", "The wall stands")
     form = "Pour the wall\n\n## Required Checkpoint Format\n"
     worker.look(1, runtime=dispatched(A, "Pour the wall", 0))
-    timeout = "No fresh checkpoint before poll timeout."
-    worker.look(
-        3,
-        runtime=dispatched(
-            A, "Pour the wall", 0, phase="blocked", status="blocked", blocked_reason=timeout, check_in=at(2)
-        ),
-    )
+    assert worker.look(3, worker.answer(block("DONE", "The form stands"), 2)) == [(A, "The form stands")]
     worker.look(11, runtime=dispatched(B, "Pour the roof", 10))
     rows = worker.user(form, 12), worker.answer(answer, 14)
     assert worker.look(14.5, *rows, runtime=done(B, "Pour the roof", 10, answer, 14.2)) == []
     assert worker.look(16, rows[1]) == [(A, "The wall stands")]
+
+
+def test_a_prompt_that_is_taken_up_after_the_timeout_holds_nothing() -> None:
+    """Its task is known, and nobody has answered it yet."""
+    worker, form = Worker(), "Pour the wall\n\n## Required Checkpoint Format\n"
+    worker.look(1, runtime=dispatched(A, "Pour the wall", 0))
+    timeout = "No fresh checkpoint before poll timeout."
+    blocked = {"phase": "blocked", "status": "blocked", "blocked_reason": timeout, "check_in": at(2)}
+    worker.look(3, runtime=dispatched(A, "Pour the wall", 0, **blocked))
+    worker.look(11, runtime=dispatched(B, "Pour the roof", 10))
+    rows = worker.user(form, 12), worker.answer(block("DONE", "The wall stands"), 14)
+    assert worker.look(14.5, *rows) == [(A, "The wall stands")]
 
 
 def test_one_event_where_runtime_showed_it_first_and_no_prompt_tells() -> None:
