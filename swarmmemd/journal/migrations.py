@@ -1,4 +1,4 @@
-"""From each schema of the journal to the next one. docs/operations.md, "Upgrading".
+"""From each schema of the journal to the next one. docs/operations.md, "Upgrade".
 
 A step is SQL that can be read beside `schema`; it is never changed once it was released.
 """

@@ -221,6 +221,14 @@ def test_a_missing_or_doubled_host_is_refused(api: Api) -> None:
         assert found.startswith(b"HTTP/1.1 400 ")
 
 
+@pytest.mark.parametrize("request_", [b"\xff\r\n\r\n", b"GET / HTTP/1.1\r\nX: %b\r\n\r\n" % (b"x" * 40_000)])
+def test_what_is_no_request_is_refused_in_the_same_form(api: Api, request_: bytes) -> None:
+    head, _, body = api.raw(request_).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"nosniff" in head
+    is_refused(json.loads(body))
+
+
 def test_a_stranger_learns_only_that_it_is_well(api: Api) -> None:
     found = api.ask("GET", "/healthz", headers={"Authorization": None})
     assert (found.code, found.json) == (200, {"ok": True})
@@ -511,7 +519,7 @@ def test_the_documentation_s_examples_do_what_it_says(home: Home, api: Api) -> N
 # Without a daemon, and how it ends
 
 
-def test_serve_reads_without_a_daemon_and_takes_no_posts(tmp_path: Path) -> None:
+def test_serve_reads_without_a_daemon_and_takes_posts_beside_one(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.write("builder-1", dispatched("mission-1", "Build the shed"))
     assert home.command("once").returncode == 0
@@ -547,6 +555,10 @@ def test_serve_reads_without_a_daemon_and_takes_no_posts(tmp_path: Path) -> None
         assert code == 503
         is_refused(found)
         assert ask("GET", "/healthz")[0] == 503
+        with running(home):  # one that serves nothing itself
+            code, found = ask("POST", MEMORY, body)
+            assert (code, found["event"]["summary"]) == (200, "x")
+            assert ask("GET", "/healthz")[0] == 200
         server.send_signal(signal.SIGTERM)
         assert server.wait(timeout=10) == 0
         assert not path.exists()
