@@ -166,6 +166,17 @@ def test_the_stream_begins_with_the_newest_goes_on_and_resumes(home: Home, api: 
         assert next(events) == came[1]
 
 
+def test_a_stream_that_is_left_is_forgotten(api: Api) -> None:
+    def streams() -> bytes:
+        return re.search(rb"^swarmmemd_streams (\d+)$", api.ask("GET", "/metrics").body, re.M)[1]  # type: ignore[index]
+
+    until(lambda: streams() == b"0", "the streams of other tests to end")
+    with api.stream(recent=1) as events:
+        next(events)
+        assert streams() == b"1"
+    until(lambda: streams() == b"0", "the stream to end")
+
+
 # Who may ask
 
 
@@ -478,6 +489,15 @@ def test_what_is_not_taken(home: Home, api: Api, code: int, change: dict[str, An
     assert found.code == code, found
     is_refused(found.json)
     assert len(home.events()) == before
+
+
+def test_half_an_emoji_is_no_bug(api: Api, teller: str) -> None:
+    body = (
+        b'{"workerId": "teller-4", "kind": "episodic", "content": "\\ud83e alone", "event": {"a": "\\udd80"}}'
+    )
+    found = api.ask("POST", MEMORY, body)
+    assert found.code in (200, 400), found
+    assert api.ask("GET", f"{SEARCH}?scope=all&query=%ff%ed%a0%80").code == 200
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b"[" * 100_000])
