@@ -24,7 +24,7 @@ from pathlib import Path
 _MISSION = "mission-bench"
 _WORKER = "bench-1"
 _PACE = 0.02
-_PATIENCE = 10.0
+_PATIENCE = 30.0
 
 Samples = list[float]
 """Milliseconds."""
@@ -71,10 +71,10 @@ def quantile(samples: Samples, share: float) -> float:
 
 
 @contextmanager
-def daemon(home: Path, *more: str) -> Iterator[None]:
+def daemon(home: Path, *more: str) -> Iterator["subprocess.Popen[bytes]"]:
     """A daemon that is ready, on roots below `home`, with `more` flags."""
-    (home / "profiles" / _WORKER).mkdir(parents=True)
-    (home / "workspace").mkdir()
+    (home / "profiles" / _WORKER).mkdir(parents=True, exist_ok=True)
+    (home / "workspace").mkdir(exist_ok=True)
     roots = ("profiles-root", "workspace-root", "shared-root", "state-dir")
     flags = [part for root in roots for part in (f"--{root}", str(home / root.partition("-")[0]))]
     kept = {
@@ -88,10 +88,10 @@ def daemon(home: Path, *more: str) -> Iterator[None]:
             stderr=log,
         )
     try:
-        wait_for(lambda: process.poll() is not None or is_ready(home / "state" / "status.json"))
+        wait_for(lambda: process.poll() is not None or is_ready(home / "state" / "status.json"), 0.005)
         if process.poll() is not None:
             raise SystemExit(f"the daemon did not start:\n{(home / 'daemon.log').read_text()}")
-        yield
+        yield process
     finally:
         process.terminate()
         process.wait()
@@ -105,10 +105,12 @@ def is_ready(status: Path) -> bool:
         return False
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Waits for it, without a pause: the sample ends when it holds."""
+def wait_for(condition: Callable[[], bool], pause: float = 0.0) -> None:
+    """Waits for it, by default without a pause: the sample ends when it holds."""
     end = time.perf_counter() + _PATIENCE
     while not condition():
+        if pause:
+            time.sleep(pause)
         if time.perf_counter() > end:
             raise SystemExit(f"waited {_PATIENCE:.0f} s in vain")
 

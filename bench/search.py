@@ -87,6 +87,23 @@ def measure(config: Config, large: bool) -> None:
     tell(rows)
 
 
+def compared(config: Config, rounds: int) -> dict[str, list[float]]:
+    """The ways that a warm index is compared with, and the index: ms of each query."""
+    ways: dict[str, Way] = {}
+    if shutil.which("rg") is not None:
+        ways["rg -n -i"] = lambda text: rg(config, text)
+    time.sleep(1.1)  # what changed a moment ago is not indexed
+    config.state_dir.mkdir(exist_ok=True)
+    index = Index(config.state_dir / SEARCH, write=True)
+    try:
+        index.update(config)
+        ways["in process, warm index"] = lambda text: index.search(config, SearchQuery(text=text))
+        ways["fresh process, index"] = lambda text: fresh(config, text)
+        return times(ways, rounds)
+    finally:
+        index.close()
+
+
 def times(ways: dict[str, Way], rounds: int) -> dict[str, list[float]]:
     """The median of each query in ms, for each way; the ways take turns."""
     found: dict[str, list[float]] = {title: [] for title in ways}

@@ -27,6 +27,10 @@ TEMPORARY = ".swarmmemd-tmp-"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NOFOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC
 
+_unsure: set[tuple[int, int]] = set()
+"""Folders, by device and inode, with a name that is not durable. After a failure, who comes by later finds the name
+there and would see no reason to try again, so who opens such a folder to write there tries first."""
+
 
 class Mark(msgspec.Struct, frozen=True):
     """Which file it was, and how long: (device, inode, size in bytes)."""
@@ -96,12 +100,19 @@ class Directory:
         return Directory(descriptor, f"{self.shown}/{name}")
 
     def descend(self, parts: tuple[str, ...], create: bool = False) -> "Directory":
-        """The folder at the end of `parts`. With `create`, missing ones are made."""
+        """The folder at the end of `parts`. With `create`, missing ones are made, and those on the way are durable."""
         here = Directory(os.dup(self.descriptor), self.shown)
         for part in parts:
             with here:
+                if create:
+                    here.make_sure()
                 below = here.child(part, create)
             here = below
+        if create:
+            with contextlib.ExitStack() as on_failure:
+                on_failure.callback(here.close)
+                here.make_sure()
+                on_failure.pop_all()
         return here
 
     def removed(self) -> bool:
@@ -109,13 +120,28 @@ class Directory:
         return os.fstat(self.descriptor).st_nlink == 0
 
     def names(self) -> list[str]:
-        """The names in it, sorted."""
-        return sorted(os.listdir(self.descriptor))
+        """The names in it, sorted; without what a replace that was killed has left."""
+        return sorted(name for name in os.listdir(self.descriptor) if not name.startswith(TEMPORARY))
 
     def sync(self) -> None:
-        """Makes the names in it durable."""
+        """Makes the names in it durable. Where that fails it is tried again before anything else is done here."""
+        self.doubt()
         seam.call("fsync", self.shown)
         os.fsync(self.descriptor)
+        _unsure.discard(self._identity())
+
+    def doubt(self) -> None:
+        """A name in it is not durable yet."""
+        _unsure.add(self._identity())
+
+    def make_sure(self) -> None:
+        """Makes the names in it durable where one of them is not."""
+        if _unsure and self._identity() in _unsure:
+            self.sync()
+
+    def _identity(self) -> tuple[int, int]:
+        found = os.fstat(self.descriptor)
+        return found.st_dev, found.st_ino
 
     def move(self, name: str, into: "Directory") -> None:
         """Moves a file into another folder, under its name."""
@@ -124,11 +150,12 @@ class Directory:
         into.sync()
         self.sync()
 
-    def rename(self, name: str, other: str) -> None:
+    def rename(self, name: str, other: str, durable: bool = True) -> None:
         """Gives a file another name in the same folder, over what stands there."""
         seam.call("rename", name)
         os.rename(name, other, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
-        self.sync()
+        if durable:
+            self.sync()
 
     def unlink(self, name: str) -> None:
         """Removes the name."""
@@ -197,13 +224,12 @@ class Appending:
         flags = os.O_RDWR | os.O_APPEND
         try:
             self._descriptor = open_file(directory, name, flags)
-            self._made = False
         except FileNotFoundError:
             if not create:
                 raise
             seam.call("create", name)
             self._descriptor = open_file(directory, name, flags | os.O_CREAT, permissions)
-            self._made = True
+            directory.doubt()
 
     def __enter__(self) -> "Appending":
         return self
@@ -229,6 +255,21 @@ class Appending:
             at, left = at + len(part), left - len(part)
         return b"".join(parts)
 
+    def write_again(self, start: int, data: bytes) -> None:
+        """Writes at `start` what was read there. After an fsync that failed the system may hold bytes that it will
+        never write, and the next fsync does not tell."""
+        flags = fcntl.fcntl(self._descriptor, fcntl.F_GETFL)
+        fcntl.fcntl(self._descriptor, fcntl.F_SETFL, flags & ~os.O_APPEND)
+        try:
+            view = memoryview(data)
+            while view:
+                short = seam.call("write", self.name)
+                part = view if short is None else view[: max(short, 1)]
+                written = os.pwrite(self._descriptor, part, start)
+                start, view = start + written, view[written:]
+        finally:
+            fcntl.fcntl(self._descriptor, fcntl.F_SETFL, flags)
+
     def append(self, data: bytes) -> None:
         """Appends and makes durable, the file's name too where it is new. Raises `Refused` for a file that has
         another name too, a hard link: that one can lie anywhere."""
@@ -240,9 +281,7 @@ class Appending:
         sync(self._descriptor, self.name)
         if os.fstat(self._descriptor).st_nlink == 0:
             raise FileNotFoundError(errno.ENOENT, "deleted while it was written", self.name)
-        if self._made:
-            self._directory.sync()
-            self._made = False
+        self._directory.make_sure()
 
 
 class Held:
@@ -407,7 +446,7 @@ def version_at(directory: Directory, name: str) -> Version | None:
 
 def sweep_temporaries(directory: Directory) -> int:
     """Removes what a replace left behind when it was killed. Only one daemon writes to a tree: none is in use."""
-    left = [name for name in directory.names() if name.startswith(TEMPORARY)]
+    left = [name for name in os.listdir(directory.descriptor) if name.startswith(TEMPORARY)]
     for name in left:
         with contextlib.suppress(FileNotFoundError):
             directory.unlink(name)

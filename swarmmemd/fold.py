@@ -82,10 +82,11 @@ def fold(state: WorkerState, event: Event, number: int) -> WorkerState:
         state = _with_dispatch(state, event, number)
     if event.mission is None:
         return state
-    before = state.missions.get(event.mission) or MissionState(mission=event.mission)
-    after = replace(before, updated=max(before.updated, event.at))
+    after = state.missions.get(event.mission) or MissionState(mission=event.mission)
     if step:
         after = step(after, event, number)
+    if event.at > after.updated:
+        after = replace(after, updated=event.at)
     if event.type is EventType.HANDOFF_WRITTEN and event.detail.get("sha256"):
         state = replace(state, handed_off=event.mission)
     return with_mission(state, after)
@@ -192,7 +193,9 @@ def _checkpoint(mission: MissionState, event: Event, number: int) -> MissionStat
         return mission
     if made_by_control_plane(event):
         return _blocked_from_outside(mission, event)
-    mission = replace(
+    # The answer to an earlier dispatch, come late, says nothing about the one that runs now.
+    late = number < mission.dispatches
+    return replace(
         mission,
         checkpoints=(*mission.checkpoints, *checkpoint_lines(event))[-CHECKPOINTS_SHOWN:],
         checkpoint_count=mission.checkpoint_count + 1,
@@ -200,12 +203,9 @@ def _checkpoint(mission: MissionState, event: Event, number: int) -> MissionStat
         decisions=newest(mission.decisions, decisions_of(event), DECISIONS_SHOWN),
         commands=newest(mission.commands, commands_of(event), COMMANDS_KEPT),
         handoff_asked=mission.handoff_asked and said is not CheckpointState.HANDOFF,
-    )
-    # The answer to an earlier dispatch, come late, says nothing about the one that runs now.
-    if number < mission.dispatches:
-        return mission
-    return replace(
-        mission, fact=_FACTS[said], blockers=blocker_lines(event), next_action=next_action_of(event)
+        fact=mission.fact if late else _FACTS[said],
+        blockers=mission.blockers if late else blocker_lines(event),
+        next_action=mission.next_action if late else next_action_of(event),
     )
 
 
@@ -276,7 +276,7 @@ def first_line(text: str | None) -> str:
 
 def newest(known: tuple[str, ...], more: tuple[str, ...], limit: int) -> tuple[str, ...]:
     """The newest `limit` different texts, oldest first; one that comes again is new again."""
-    if not more:
+    if not more or known[-len(more) :] == more:
         return known
     return tuple(dict.fromkeys(reversed((*known, *more))))[:limit][::-1]
 
@@ -301,7 +301,9 @@ def blocker_lines(event: Event) -> tuple[str, ...]:
 
 def next_action_of(event: Event) -> str | None:
     """The next action that a checkpoint names: empty where it names none, None for another event."""
-    return _shown(str(event.detail.get("nextAction") or "")) if checkpoint_lines(event) else None
+    if event_state(event) is None or made_by_control_plane(event):
+        return None
+    return _shown(str(event.detail.get("nextAction") or ""))
 
 
 def files_of(event: Event) -> tuple[str, ...]:
@@ -323,9 +325,10 @@ def _items(value: Any, split: bool) -> tuple[str, ...]:
     """The items of a list, a line or, where `split`, a run of commas. A comma inside of brackets is text."""
     if not isinstance(value, str):
         return ()
-    lines = value.splitlines()
-    parts = [part for line in lines for part in (_commas(line) if split else [line])]
-    return tuple(filter(None, (_shown(_without_mark(part)) for part in parts)))
+    parts = value.splitlines()
+    if split:
+        parts = [part for line in parts for part in _commas(line)]
+    return tuple([_shown(item) for part in parts if (item := _without_mark(part))])
 
 
 def _commas(line: str) -> list[str]:

@@ -26,6 +26,7 @@ def digest(text: str | None) -> str:
     )
 
 
+@lru_cache(maxsize=16)
 def event_id(
     worker: WorkerId,
     mission: MissionId | None,
@@ -40,8 +41,6 @@ def event_id(
     times and the source are no part of it, so one checkpoint seen in several places is one event.
     """
     parts = [_VERSION, worker, mission or "", str(dispatch), type, *map(fold, words), str(occurrence)]
-    hasher = hashlib.blake2b(digest_size=15)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        hasher.update(len(data).to_bytes(4, "big") + data)
-    return EventId("ev_" + hasher.hexdigest())
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    whole = b"".join([len(data).to_bytes(4, "big") + data for data in encoded])
+    return EventId("ev_" + hashlib.blake2b(whole, digest_size=15).hexdigest())

@@ -150,5 +150,5 @@ def reject(state: Directory, name: str, reason: str) -> None:
 def _read(inbox: Directory, name: str) -> Request | None:
     try:
         return msgspec.json.decode(read_file(inbox, name, _LIMIT) or b"", type=Request)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return None

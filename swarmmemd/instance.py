@@ -107,7 +107,7 @@ def holder_of(state: Directory) -> Holder | None:
     try:
         data = read_file(state, "holder.json", 1 << 16)
         return msgspec.json.decode(data, type=Holder) if data else None
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return None
 
 

@@ -40,8 +40,7 @@ def assignment_id(text: object) -> AssignmentId | None:
 @lru_cache(maxsize=256)
 def iso(at: int) -> str:
     """`at` as the specification writes times: `2026-04-28T00:00:00.000Z`."""
-    moment = datetime.fromtimestamp(at // 1000, UTC)
-    return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}.{at % 1000:03d}Z"
+    return f"{datetime.fromtimestamp(at // 1000, UTC).isoformat()[:19]}.{at % 1000:03d}Z"
 
 
 _LAST = 253_402_300_799_999
@@ -93,8 +92,10 @@ class CheckpointState(StrEnum):
 
 def checkpoint_state(word: object) -> CheckpointState | None:
     """The state that `word` is, or None."""
-    return CheckpointState(word) if isinstance(word, str) and word in CheckpointState.__members__ else None
+    return _STATES.get(word) if isinstance(word, str) else None
 
+
+_STATES = {state.value: state for state in CheckpointState}
 
 BLOCKING = frozenset({CheckpointState.BLOCKED, CheckpointState.NEEDS_INPUT})
 

@@ -18,7 +18,6 @@ from swarmmemd.model import (
     iso,
     mission_id,
     parse_iso,
-    worker_id,
 )
 from swarmmemd.text import whole
 
@@ -37,15 +36,27 @@ def encode(event: Event) -> bytes:
         "workerId": event.worker,
         "missionId": event.mission,
         "assignmentId": event.assignment,
-        "summary": whole(event.summary),
+        "summary": event.summary,
     }
     if event.detail:
-        line["event"] = {whole(k): whole(v) if isinstance(v, str) else v for k, v in event.detail.items()}
+        line["event"] = event.detail
     line["id"] = event.id
-    data = _encoder.encode(line)
+    try:
+        data = _encoder.encode(line)
+    except UnicodeEncodeError:
+        line = _whole(line)
+        data = _encoder.encode(line)
     if len(data) >= LINE_LIMIT:
         data = _shortened(line)
     return data + b"\n"
+
+
+def _whole(line: dict[str, Any]) -> dict[str, Any]:
+    """The line with texts that UTF-8 can hold."""
+    values = (
+        (whole(key), _whole(value) if isinstance(value, dict) else value) for key, value in line.items()
+    )
+    return {key: whole(value) if isinstance(value, str) else value for key, value in values}
 
 
 def _shortened(line: dict[str, Any]) -> bytes:
@@ -96,17 +107,21 @@ def decode(data: bytes, worker: WorkerId) -> Event | Foreign | None:
     return _own(line, worker) or understand(line)
 
 
+_TYPES = {type.value: type for type in EventType}
+
+
 def _own(line: dict[str, Any], worker: WorkerId) -> Event | None:
     id, at, summary = line.get("id"), parse_iso(line.get("at")), line.get("summary")
     if not (isinstance(id, str) and id.startswith("ev_") and at is not None and isinstance(summary, str)):
         return None
-    if worker_id(line.get("workerId")) != worker or line.get("type") not in set(EventType):
+    type = line.get("type")
+    if line.get("workerId") != worker or not (isinstance(type, str) and type in _TYPES):
         return None
     detail = line.get("event")
     return Event(
         id=EventId(id),
         at=at,
-        type=EventType(line["type"]),
+        type=_TYPES[type],
         worker=worker,
         mission=mission_id(line.get("missionId")),
         assignment=assignment_id(line.get("assignmentId")),
@@ -115,11 +130,12 @@ def _own(line: dict[str, Any], worker: WorkerId) -> Event | None:
     )
 
 
+_PLAIN_KINDS = (str, int, float)
+
+
 def _plain(detail: dict[str, Any]) -> dict[str, Any]:
     """The values that a line of ours can hold: texts, numbers, nulls."""
-    return {
-        key: value for key, value in detail.items() if value is None or isinstance(value, str | int | float)
-    }
+    return {key: value for key, value in detail.items() if value is None or isinstance(value, _PLAIN_KINDS)}
 
 
 _SURE_TO_FIT = 8 * 1024
@@ -129,12 +145,9 @@ _SURE_TO_FIT = 8 * 1024
 def bounded(event: Event) -> Event:
     """The event as its own line gives it back: values that do not fit are cut before anything is made of them,
     so that files made from the event now and after a restart are the same."""
-    size = len(event.summary) + sum(len(value) for value in event.detail.values() if isinstance(value, str))
-    if (
-        size < _SURE_TO_FIT
-        and event.summary.isascii()
-        and all(str(v).isascii() for v in event.detail.values())
-    ):
+    texts = [event.summary, *[value for value in event.detail.values() if isinstance(value, str)]]
+    together = "".join(texts)
+    if len(together) < _SURE_TO_FIT and together.isascii():
         return event
     found = decode(encode(event)[:-1], event.worker)
     return found if isinstance(found, Event) else event

@@ -49,7 +49,7 @@ def _figures(state_dir: Path) -> dict[str, Any]:
     """What the daemon wrote last; nothing where that is missing or torn."""
     try:
         found = msgspec.json.decode((state_dir / STATUS).read_bytes())
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -57,5 +57,5 @@ def _figures(state_dir: Path) -> dict[str, Any]:
 def _last_exit(state_dir: Path) -> LastExit | None:
     try:
         return msgspec.json.decode((state_dir / LAST_EXIT).read_bytes(), type=LastExit)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return None

@@ -310,7 +310,8 @@ class Turns:
             since=at.since,
             until=at.until,
         )
-        found = one.chat.look(wanted, self._clock.monotonic(), wall)
+        with self._journal.reading():
+            found = one.chat.look(wanted, self._clock.monotonic(), wall)
         return found if isinstance(found, Chat) else None
 
     def _heard_of(self, one: Tracked) -> HeardOf:
@@ -378,7 +379,8 @@ class Turns:
     def _derived(self, seen: Observation, one: Tracked, report: Report) -> Change:
         before = self._state(one)
         heard, one.heard = one.heard or self._heard_of(one), None
-        found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows, self.safe, heard)
+        with self._journal.reading():
+            found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows, self.safe, heard)
         one.ledger = seen.ledger
         if before is not None and found.state.missions.keys() > before.missions.keys():
             one.handoffs.look_again(self._clock.monotonic())  # what was nobody's can be this mission's

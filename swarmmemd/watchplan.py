@@ -4,11 +4,12 @@ Arm, then list: whoever arms a folder looks into it afterwards, since what came 
 """
 
 import os
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from swarmmemd.config import Config
-from swarmmemd.layout import CHAT, INBOX, MEMORY, RUNTIME, ledger, roster
+from swarmmemd.layout import CANARY, CHAT, INBOX, MEMORY, RUNTIME, ledger, roster
 from swarmmemd.model import WorkerId, worker_id
 from swarmmemd.schedule import Wake
 from swarmmemd.watch import Armed, Watcher, WatchHealth
@@ -28,6 +29,8 @@ class WatchPlan:
         self._wake = wake
         self.losses = 0
         self.last_loss = ""
+        self.canary: Callable[[], None] = lambda: None
+        """Called from the watching threads when the canary's hint has come."""
         self._watcher = Watcher(self._hint, self._lost)
         self._workers: set[WorkerId] = set()
         self._followed: dict[WorkerId, Path] = {}
@@ -69,6 +72,14 @@ class WatchPlan:
         self._followed[worker] = folder
         self._watcher.arm(_HANDOFFS + worker, folder)
         self._wake.worker(worker)
+
+    def hears_canary(self) -> bool:
+        """Arms the canary's folder, and says whether a hint of it can be expected."""
+        return self._watcher.arm(CANARY, self._config.state_dir / CANARY) is Armed.EVENTS
+
+    def renew(self, reason: str) -> None:
+        """Begins again with all watches: nothing comes of them."""
+        self._watcher.renew(reason)
 
     @property
     def armed(self) -> frozenset[WorkerId]:
@@ -112,6 +123,8 @@ class WatchPlan:
             self._wake.worker(WorkerId(key.removeprefix(_HANDOFFS)))
         elif key == "shared":
             self._shared_hint(name)
+        elif key == CANARY:
+            self.canary()
         elif key == "inbox":
             self._wake.word(REQUESTS)
         elif key in ("profiles", "profiles-parent"):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.daemon import STARTED, Home
+from tests.support.tally import Tally, summed
 
 _OURS = (
     ".hermes",
@@ -54,3 +55,17 @@ def _no_process_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
 def home(tmp_path: Path) -> Home:
     """A temporary home with empty roots."""
     return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Tally:
+    """Counts that are said when all tests are done."""
+    return Tally(request.node)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says how often what was made to fail."""
+    counted = summed(terminalreporter)
+    if counted:
+        told = ", ".join(f"{name} {count}" for name, count in counted.items())
+        terminalreporter.write_line(f"calls that were made to fail: {told}; {counted.total()} in all")

@@ -114,6 +114,8 @@ class _Grouping:
 
     def _owner(self, label: Label) -> Block | None:
         """The open block at the label's depth; an outer one if its fence has ended and it lacks the label."""
+        if len(self.open) == 1 and self.open[0].state.quote == label.quote:
+            return self.open[0]
         for index in range(len(self.open) - 1, -1, -1):
             block = self.open[index]
             if block.state.quote < label.quote:

@@ -4,7 +4,8 @@ Every pattern is possessive: a line is read once, however long it is.
 """
 
 import re
-from typing import NamedTuple
+
+import msgspec
 
 INVISIBLE = "\u00ad\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
 _INVISIBLES = re.compile(f"[{INVISIBLE}]")
@@ -37,7 +38,7 @@ _NAMES = {"S": "STATE", "F": "FILES_CHANGED", "C": "COMMANDS_RUN", "R": "RESULT"
 _NAMES |= {"N": "NEXT_ACTION", "D": "DECISIONS"}
 
 
-class LabelText(NamedTuple):
+class LabelText(msgspec.Struct, frozen=True):
     """A label as one line shows it, and what stands behind it on that line."""
 
     name: str
@@ -79,7 +80,7 @@ def unquoted(line: str, depth: int) -> str:
 
 def fence(line: str) -> tuple[str, bool] | None:
     """The mark of a fence line and whether it names a language; None for any other line."""
-    found = _FENCE.match(line)
+    found = _FENCE.match(line) if "```" in line or "~~~" in line else None
     return (found["mark"], not is_blank(found["info"])) if found else None
 
 
@@ -115,10 +116,11 @@ def label(line: str) -> LabelText | None:
         found = _LABEL.match(line)
     if found is None:
         return None
-    opened = "".join(mark for mark in found["open"] if mark in "*_`")
-    if len(found["close"]) > len(opened):
+    before, close, sep = found.group("open", "close", "sep")
+    opened = "".join(mark for mark in before if mark in "*_`") if before else ""
+    if len(close) > len(opened):
         return None
-    if found["sep"] is None:
+    if sep is None:
         return _bare(found, opened, line[found.end() :])
     return _with_value(found, opened, line[found.end() :])
 
@@ -132,19 +134,20 @@ def _bare(found: re.Match[str], opened: str, rest: str) -> LabelText | None:
 
 
 def _with_value(found: re.Match[str], opened: str, rest: str) -> LabelText | None:
-    table = "|" in found["lead"]
-    if found["sep"] == "|" and not table:
+    lead, word, close, sep = found.group("lead", "word", "close", "sep")
+    table = "|" in lead
+    if sep == "|" and not table:
         return None
-    pending = opened[::-1][len(found["close"]) :]
+    pending = opened[::-1][len(close) :]
     inline = rest.strip(EDGE)
     if table:
-        inline = inline.removeprefix("|").lstrip(EDGE) if found["sep"] != "|" else inline
+        inline = inline.removeprefix("|").lstrip(EDGE) if sep != "|" else inline
         inline = inline.removesuffix("|").rstrip(EDGE).replace("\\|", "|")
     if pending and inline.startswith(pending):
         inline, pending = inline[len(pending) :].lstrip(EDGE), ""
     elif pending and inline.endswith(pending):
         inline, pending = inline.removesuffix(pending).rstrip(EDGE), ""
-    return _label_text(found["word"], inline, pending, table)
+    return _label_text(word, inline, pending, table)
 
 
 def _label_text(word: str, inline: str, pending: str, table: bool) -> LabelText:

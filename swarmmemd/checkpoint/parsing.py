@@ -84,9 +84,14 @@ def _values(fields: list[Label], block: Block, scanned: Scanned) -> dict[str, st
 
 
 def _value(label: Label, block: Block, scanned: Scanned, end: int) -> str | None:
-    below = (unquoted(line, block.state.quote) for line in scanned.lines[label.line + 1 : end])
-    kept = [unescaped(line) for line in below if not _is_dropped(line, label)]
+    below = scanned.lines[label.line + 1 : end]
+    kept = _kept(below, label, block.state.quote) if below else below
     return value_of(_inline(label), kept, label.text.pending)
+
+
+def _kept(below: list[str], label: Label, quote: int) -> list[str]:
+    lines = (unquoted(line, quote) for line in below)
+    return [unescaped(line) for line in lines if not _is_dropped(line, label)]
 
 
 def _inline(label: Label) -> str:

@@ -1,7 +1,8 @@
 """One pass over the lines of a message: where labels stand, how deep, and what stands above each STATE."""
 
 from collections import deque
-from typing import NamedTuple
+
+import msgspec
 
 from swarmmemd.checkpoint.lines import (
     LabelText,
@@ -18,35 +19,31 @@ from swarmmemd.checkpoint.lines import (
 _ABOVE = 5
 _PLAIN_STARTS = frozenset("aeghijklmopqtuvwxyzAEGHIJKLMOPQTUVWXYZ")
 """No label begins with one of these letters, and no other structure: most lines of a message end here."""
+_LABEL_STARTS = frozenset("bcdfnrsBCDFNRS")
+"""A line that begins with one of these is a label or plain text, and nothing else."""
 
 
-class Above(NamedTuple):
+class Above(msgspec.Struct, frozen=True):
     """A line above a STATE line. Glued: it continues a value of the block before."""
 
     text: str
     glued: bool
 
 
-class Label(NamedTuple):
+class Label(msgspec.Struct, frozen=True):
     """A label line of the message."""
 
     line: int
     quote: int
     fences: int
+    name: str
+    case: str
     text: LabelText
     above: tuple[Above, ...]
     """The nearest lines above, nearest first; only for STATE."""
 
-    @property
-    def name(self) -> str:
-        return self.text.name
 
-    @property
-    def case(self) -> str:
-        return self.text.case
-
-
-class Scanned(NamedTuple):
+class Scanned(msgspec.Struct, frozen=True):
     """The lines of a message and what was found in them."""
 
     lines: list[str]
@@ -76,17 +73,31 @@ class _Scanner:
         self._in_value = False
 
     def read(self, number: int, line: str) -> None:
-        if line[:1] in _PLAIN_STARTS and not self._open:
+        first = line[:1]
+        if first in _PLAIN_STARTS and not self._open:
             self._above.appendleft(Above(line, self._in_value))
+        elif first in _LABEL_STARTS:
+            self._worded(number, line)
         elif is_blank(line):
             self._in_value = False
         else:
             self._structured(number, line)
 
-    def _structured(self, number: int, line: str) -> None:
-        depth, body = quoted(line)
+    def _worded(self, number: int, line: str) -> None:
+        self._leave_quotes(0)
+        if (found := label(line)) is not None:
+            self._label(number, 0, line, found)
+        else:
+            self._above.appendleft(Above(line, self._in_value))
+
+    def _leave_quotes(self, depth: int) -> None:
+        """A fence ends with the quote in which it was opened."""
         while self._open and self._open[-1][1] > depth:
             self._open.pop()
+
+    def _structured(self, number: int, line: str) -> None:
+        depth, body = quoted(line)
+        self._leave_quotes(depth)
         if (mark := fence(body)) is not None:
             self._fence(number, depth, *mark)
         elif (found := label(body)) is not None:
@@ -113,7 +124,7 @@ class _Scanner:
             self._above.appendleft(Above(body, False))
             return
         above = tuple(self._above) if opens else ()
-        self.labels.append(Label(number, depth, len(self._open), found, above))
+        self.labels.append(Label(number, depth, len(self._open), found.name, found.case, found, above))
         self._above.clear()
         self._in_block = self._in_value = True
         if (mark := fence(found.inline)) is not None:

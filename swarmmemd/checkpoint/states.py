@@ -1,6 +1,7 @@
 """The words of a STATE line. docs/contracts.md, "Checkpoints"."""
 
 import re
+from functools import lru_cache
 
 from swarmmemd.checkpoint.lines import EDGE, EMOJI, INVISIBLE
 from swarmmemd.model import CheckpointState
@@ -37,9 +38,15 @@ _COMMAS = frozenset(",，、")
 
 def read_state(value: str) -> CheckpointState | None:
     """The state that the value begins with; None for a choice of states or an unknown word."""
+    return _read(value[:_READ])
+
+
+@lru_cache(maxsize=64)
+def _read(value: str) -> CheckpointState | None:
+    """Most messages use one of a few words."""
     said = _said(value)
     word = _WORD.match(said)
-    if word is None or "[ ]" in value[:_READ] or _is_choice(said, word.end()):
+    if word is None or "[ ]" in value or _is_choice(said, word.end()):
         return None
     return _WORDS[word.group()]
 

@@ -11,14 +11,17 @@ from swarmmemd.checkpoint.lines import EDGE
 _MARKS = ("```", "``", "`", "***", "**", "*", "___", "__", "_")
 _NOTHING = re.compile(r"(?:none|n/a|[-–—]+)?\.*", re.IGNORECASE)
 _FILLER = re.compile(r"\.{3,}|…+|<[^<>]*>|.*\bor none\W*", re.IGNORECASE | re.DOTALL)
+_FILLER_STARTS = (".", "…", "<")
 _FILLER_LENGTH = 200
 
 
 def value_of(inline: str, below: list[str], pending: str) -> str | None:
     """The value from the text beside the label and the lines below it."""
-    lines = [line.rstrip() if line.strip(EDGE) else "" for line in below]
-    lines = [inline, *_dedented(lines)] if inline else _dedented(lines)
-    text = "\n".join(lines).strip(EDGE)
+    text = inline
+    if below:
+        lines = _dedented([line.rstrip() if line.strip(EDGE) else "" for line in below])
+        text = "\n".join([inline, *lines] if inline else lines)
+    text = text.strip(EDGE)
     if pending and text.endswith(pending):
         text = text.removesuffix(pending).rstrip(EDGE)
     return _or_nothing(_unwrapped(text))
@@ -37,7 +40,7 @@ def _unwrapped(text: str) -> str:
 
 
 def _inside(text: str) -> str | None:
-    mark = next((mark for mark in _MARKS if text.startswith(mark)), None)
+    mark = next((mark for mark in _MARKS if text.startswith(mark)), None) if text.startswith(_MARKS) else None
     if mark is None or len(text) <= 2 * len(mark) or not text.endswith(mark):
         return None
     inner = text[len(mark) : -len(mark)]
@@ -55,4 +58,7 @@ def fillers(values: Iterable[str | None]) -> int:
 
 
 def _is_filler(value: str) -> bool:
-    return len(value) <= _FILLER_LENGTH and "://" not in value and _FILLER.fullmatch(value) is not None
+    if len(value) > _FILLER_LENGTH or "://" in value:
+        return False
+    may_be = value.startswith(_FILLER_STARTS) or "or none" in value.lower()
+    return may_be and _FILLER.fullmatch(value) is not None

@@ -47,6 +47,10 @@ def show_command(ctx: click.Context, worker: str, mission: str | None, version: 
         say_line(f"No handoff of {worker} is known", err=True)
         return Exit.NOTHING
     found = kept[-1]
+    if found.dropped:
+        when = found.sha256[:12]
+        say_line(f"The text of {when} is no longer kept: it is older than retention.days", err=True)
+        return Exit.NOTHING
     say_line(f"== {found.path}, by {found.author.value}, sha256 {found.sha256[:12]}", err=True)
     say(found.text.decode("utf-8", "replace").rstrip("\n"))
     return Exit.DONE
@@ -98,12 +102,13 @@ def history_command(ctx: click.Context, worker: str, mission: str | None, as_jso
                     "by": one.author.value,
                     "missionId": one.mission,
                     "path": one.path,
-                    "bytes": len(one.text),
+                    "bytes": None if one.dropped else len(one.text),
                     "sha256": one.sha256,
                 }
             )
         else:
-            row = f"{iso(one.at)[:19]}Z  {one.sha256[:12]}  {one.author.value:<13}  {len(one.text):>7} bytes"
+            size = "no longer kept" if one.dropped else f"{len(one.text):>8} bytes"
+            row = f"{iso(one.at)[:19]}Z  {one.sha256[:12]}  {one.author.value:<13}  {size}"
             say_line(f"{row}  {one.mission or 'no mission'}  {one_row(one.path, 80)}")
     return Exit.DONE if kept else Exit.NOTHING
 

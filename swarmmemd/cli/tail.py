@@ -157,6 +157,7 @@ def _say_json(recorded: "Recorded") -> None:
 
 
 def _say_row(recorded: "Recorded") -> None:
+    from swarmmemd.bodies import dropped
     from swarmmemd.model import iso
     from swarmmemd.text import one_row
 
@@ -164,6 +165,5 @@ def _say_row(recorded: "Recorded") -> None:
     state = event.detail.get("state")
     word = f"{event.type.value} {state}" if state else event.type.value
     where = event.mission or "no mission"
-    say_line(
-        f"{iso(event.at)[:19]}Z  {event.worker:<12}  {word:<24}  {where:<28}  {one_row(event.summary, 100)}"
-    )
+    said = one_row(event.summary, 100) if dropped(event) is None else "(its text is no longer kept)"
+    say_line(f"{iso(event.at)[:19]}Z  {event.worker:<12}  {word:<24}  {where:<28}  {said}")

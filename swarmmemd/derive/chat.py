@@ -291,13 +291,13 @@ class _Reading:
             if known.session == message.session:
                 self._note(key, self._seen_again(known, message))
             return True
-        self._counts(message, block, dispatch, known)
+        self._counts(message, block, key, dispatch, known)
         return True
 
     def _counts(
-        self, message: Message, block: Checkpoint, dispatch: Dispatch | None, known: Heard | None
+        self, message: Message, block: Checkpoint, key: str, dispatch: Dispatch | None, known: Heard | None
     ) -> None:
-        key, heard = block_key(block), self._sight(message)
+        heard = self._sight(message)
         if known is not None and self._stands(known.row, known.generation):
             heard = replace(heard, rows=known.rows + 1)
         if dispatch is None:

@@ -1,6 +1,7 @@
 """The events of one look while they are being found: each is folded at once, so the next one sees it."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -53,7 +54,7 @@ class Draft:
         self._heard = heard
         dispatches = ((d.mission, d.number) for d in state.dispatches)
         self._tasks = dict(zip(dispatches, seen.tasks, strict=False))
-        self._known = known
+        self._known = cache(known)
         self._safe = safe
         self._new: set[EventId] = set()
 
@@ -127,13 +128,17 @@ class Draft:
                 mission=mission,
                 assignment=assignment,
                 summary=self._safe(summary),
-                detail={key: self._safe(v) if isinstance(v, str) else v for key, v in (detail or {}).items()},
+                detail=self._safe_detail(detail or {}),
             )
         )
         self._new.add(id)
         self.events.append(event)
         self.state = fold(self.state, event, number)
         return True
+
+    def _safe_detail(self, detail: dict[str, Any]) -> dict[str, Any]:
+        safe = self._safe
+        return detail if safe is str else {k: safe(v) if isinstance(v, str) else v for k, v in detail.items()}
 
     def start_mission(self, mission: MissionId, title: str, task: str | None, at: int) -> None:
         """The mission's `mission-start`, unless the worker has it already."""

@@ -53,8 +53,8 @@ class AuditRows:
         """Chains the new lines and forgets those that stand in the file."""
         if not (self._new or self._adopted or self._appended):
             return
-        found = audit_state(self._db)
-        head, mark = self._adopted or found.head, found.mark
+        head, mark = _head_and_mark(self._db)
+        head = self._adopted or head
         for written in self._new:
             line, head = link(head, written)
             self._db.execute("INSERT INTO audit VALUES (?, ?)", (head.number, line))
@@ -71,8 +71,12 @@ class AuditRows:
 
 def audit_state(connection: sqlite3.Connection) -> AuditState:
     """What the journal knows of the audit log."""
-    row = connection.execute("SELECT number, hash, device, inode, size FROM audit_head").fetchone()
     lines = connection.execute("SELECT number, line FROM audit ORDER BY number").fetchall()
+    head, mark = _head_and_mark(connection)
+    return AuditState(head, tuple((number, bytes(line)) for number, line in lines), mark)
+
+
+def _head_and_mark(connection: sqlite3.Connection) -> tuple[Head, Mark]:
+    row = connection.execute("SELECT number, hash, device, inode, size FROM audit_head").fetchone()
     number, hash, device, inode, size = row or (0, "", 0, 0, 0)
-    waiting = tuple((number, bytes(line)) for number, line in lines)
-    return AuditState(Head(number, hash), waiting, Mark(device, inode, size))
+    return Head(number, hash), Mark(device, inode, size)

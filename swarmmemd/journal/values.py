@@ -42,6 +42,11 @@ class KeptHandoff(msgspec.Struct, frozen=True, kw_only=True):
     text: bytes
     placed: int = 0
 
+    @property
+    def dropped(self) -> bool:
+        """Whether its text is no longer kept: no handoff is empty."""
+        return not self.text
+
 
 class Placing(msgspec.Struct, frozen=True):
     """An attempt to put a handoff into the shared folder, already counted: which one, and what stood there before.

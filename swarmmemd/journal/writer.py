@@ -5,7 +5,6 @@ from the events would lose or invent some after a crash. docs/architecture.md, "
 """
 
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from msgspec.structs import astuple, replace
 from swarmmemd.audit import Head, Written
 from swarmmemd.durable import Mark, Version
 from swarmmemd.errors import StorageError
+from swarmmemd.journal import retention
 from swarmmemd.journal.audits import AuditRows, AuditState, audit_state
 from swarmmemd.journal.schema import PRAGMAS, check_file, check_schema, explained
 from swarmmemd.journal.values import (
@@ -37,6 +37,10 @@ from swarmmemd.state import Heard, MissionState, WorkerState
 
 WAITING, APPLIED, UNPLACED = 0, 1, 2
 
+_COUNT_RENDERED = (
+    "INSERT INTO rendered_count VALUES (?, ?, ?, ?) "
+    "ON CONFLICT (worker, mission, section) DO UPDATE SET lines = lines + excluded.lines"
+)
 _HEARD = ", ".join(Heard.__struct_fields__)
 
 _worker_decoder = msgspec.json.Decoder(WorkerState)
@@ -157,6 +161,15 @@ class Journal:
         sql = "SELECT lines FROM rendered_count WHERE worker = ? AND mission = ? AND section = ?"
         row = self._row(sql, worker, mission, section)
         return int(row[0]) if row else 0
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """What is asked within takes one lock together, not one each. Nothing is written within."""
+        self._rows("BEGIN")
+        try:
+            yield
+        finally:
+            self._rows("COMMIT")
 
     def _rows(self, sql: str, *values: object) -> list[Any]:
         try:
@@ -301,6 +314,20 @@ class Journal:
             with self._transaction():
                 pass
 
+    def forget(self, after: int, before: int) -> tuple[int | None, int]:
+        """Drops the bodies of one slice of events behind sequence number `after` that are older than `before` (ms), and
+        old versions of handoffs with the last slice. Gives where the next slice begins, None for the end, and how
+        many were dropped. Raises `StorageError`. docs/contracts.md, "Retention"."""
+        try:
+            found = retention.old(self._db, after, before)
+        except sqlite3.Error as error:
+            raise explained(error, self.path) from error
+        count = len(found.events) + len(found.handoffs)
+        if count:
+            with self._transaction():
+                retention.drop(self._db, found)
+        return found.last, count
+
     def checkpoint(self) -> None:
         """Folds the write-ahead log back, so that it does not grow for ever."""
         self._rows("PRAGMA wal_checkpoint(PASSIVE)")
@@ -359,16 +386,15 @@ class Journal:
 
     def _rendered(self, change: Change) -> None:
         """Counted as they come: a count over all would cost more with each."""
-        new: Counter[tuple[MissionId, str]] = Counter()
+        worker = change.after.worker
+        lines: dict[tuple[MissionId, str], set[str]] = {}
         for one in change.rendered:
-            row = (change.after.worker, one.mission, one.section, line_digest(one.line))
-            cursor = self._db.execute("INSERT OR IGNORE INTO rendered VALUES (?, ?, ?, ?)", row)
-            new[one.mission, one.section] += cursor.rowcount
-        sql = (
-            "INSERT INTO rendered_count VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (worker, mission, section) DO UPDATE SET lines = lines + excluded.lines"
-        )
-        self._db.executemany(sql, [(change.after.worker, *key, count) for key, count in new.items() if count])
+            lines.setdefault((one.mission, one.section), set()).add(one.line)
+        for key, some in lines.items():
+            rows = sorted((worker, *key, line_digest(line)) for line in some)
+            cursor = self._db.executemany("INSERT OR IGNORE INTO rendered VALUES (?, ?, ?, ?)", rows)
+            if cursor.rowcount:
+                self._db.execute(_COUNT_RENDERED, (worker, *key, cursor.rowcount))
 
     def _handoffs(self, change: Change) -> None:
         """A version that is known already comes again only where it counts for more than it did."""

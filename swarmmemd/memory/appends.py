@@ -12,10 +12,12 @@ import msgspec
 
 class Missing(msgspec.Struct, frozen=True):
     """What to append. `torn` bytes at the end are another writer's unfinished line: wait until it has stood
-    still, then end it with the line break that `data` begins with."""
+    still, then end it with the line break that `data` begins with. `stands`: something of ours is there already, and
+    nobody knows whether the disk has it."""
 
     data: bytes
     torn: int = 0
+    stands: bool = False
 
 
 Twin = Callable[[bytes, Sequence[bytes]], bytes | None]
@@ -40,7 +42,7 @@ def missing_lines(tail: bytes, records: Sequence[bytes], twin: Twin) -> Missing:
             absent.append(record)
         elif said in foreign:
             foreign.remove(said)  # it can also stand before the tail; then it is not among these
-    return _finish(torn, absent)
+    return _finish(torn, absent, bool(there))
 
 
 def missing_entries(tail: bytes, records: Sequence[bytes], header: bytes, start_of_file: bool) -> Missing:
@@ -57,17 +59,18 @@ def missing_entries(tail: bytes, records: Sequence[bytes], header: bytes, start_
             at = found + len(record)
     whole = (header if start_of_file else b"\n") + b"\n".join(absent)
     if absent and len(absent) == len(records) and whole.startswith(tail):
-        return Missing(whole[len(tail) :])
+        return Missing(whole[len(tail) :], stands=bool(tail))
+    stands = len(absent) < len(records)
     if not absent:
-        return Missing(b"")
+        return Missing(b"", stands=stands)
     begun = _begun(tail, absent[0])
     if begun:
-        return Missing((absent[0] + b"".join(b"\n" + entry for entry in absent[1:]))[begun:])
+        rest = (absent[0] + b"".join(b"\n" + entry for entry in absent[1:]))[begun:]
+        return Missing(rest, stands=True)
     torn = len(tail) - (tail.rfind(b"\n") + 1)
     data = b"".join(b"\n" + entry for entry in absent)
-    return Missing(
-        b"\n" + data if torn else data.removeprefix(b"\n") if tail.endswith(b"\n\n") else data, torn
-    )
+    apart = b"\n" + data if torn else data.removeprefix(b"\n") if tail.endswith(b"\n\n") else data
+    return Missing(apart, torn, stands)
 
 
 def _entry_at(tail: bytes, record: bytes, start: int) -> int:
@@ -92,10 +95,10 @@ def _begun(tail: bytes, entry: bytes) -> int:
     return 0
 
 
-def _finish(torn: bytes, absent: Sequence[bytes]) -> Missing:
+def _finish(torn: bytes, absent: Sequence[bytes], stands: bool) -> Missing:
     data = b"".join(absent)
     if not data:
-        return Missing(b"")
+        return Missing(b"", stands=stands)
     if torn and absent[0].startswith(torn):
-        return Missing(data[len(torn) :])
-    return Missing(b"\n" + data, len(torn)) if torn else Missing(data)
+        return Missing(data[len(torn) :], stands=True)
+    return Missing(b"\n" + data if torn else data, len(torn), stands)

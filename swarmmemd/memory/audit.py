@@ -76,7 +76,11 @@ class AuditLog:
             now = file.mark()
             same = (known.mark.device, known.mark.inode) == (now.device, now.inode)
             start = known.mark.size if same and now.size >= known.mark.size else 0
-            file.append(missing_lines(file.read(start), lines, lambda record, others: None).data)
+            tail = file.read(start)
+            found = missing_lines(tail, lines, lambda record, others: None)
+            if found.stands:
+                file.write_again(start, tail)
+            file.append(found.data)
             self._journal.audited(known.waiting[-1][0], file.mark())
 
     def _rotate(self, known: Mark, last: int) -> None:

@@ -96,6 +96,8 @@ class GrowingFiles:
             found = missing(tail, start, [record.event for record in new], file)
             if found.torn:
                 self._stillness.wait(worker, place.shown, start + len(tail), now, self.settle)
+            if found.stands:
+                file.write_again(start, tail)
             file.append(found.data)
             seam.call("turn", f"applied {place.name}")
             now_at = file.mark()

@@ -6,7 +6,7 @@ docs/contracts.md, "Handoffs".
 from collections.abc import Sequence
 
 from swarmmemd import layout
-from swarmmemd.durable import Directory, hold
+from swarmmemd.durable import Directory, hold, sweep_temporaries
 from swarmmemd.journal import Journal, KeptHandoff
 from swarmmemd.layout import Place
 from swarmmemd.memory.audit import Auditor
@@ -76,6 +76,7 @@ class LocalHandoffs:
                     if place.name == layout.HANDOFF:
                         return
                     raise Obstructed(Obstacle(place.shown, "a new handoff stands there", 0.5, expected=True))
+            sweep_temporaries(folder)
             with self._versions.noted(worker, version, text):
                 put(folder, place, text, held.version if held else None)
             self._auditor.replaced(f"{folder.shown}/{place.name}", text, events)

@@ -4,7 +4,7 @@ docs/contracts.md, "Identity files".
 """
 
 from swarmmemd import layout
-from swarmmemd.durable import Directory, Moved, Version, hold, replace
+from swarmmemd.durable import Directory, Moved, Version, hold, replace, sweep_temporaries
 from swarmmemd.memory.audit import Auditor
 from swarmmemd.memory.obstacles import put
 from swarmmemd.model import EventId
@@ -59,6 +59,7 @@ def _filled_in(name: str, text: str, worker: RosterWorker) -> str:
 
 
 def _replace(folder: Directory, name: str, data: bytes, expected: Version | None, auditor: Auditor) -> None:
+    sweep_temporaries(folder)
     try:
         replace(folder, name, data, expected)
     except Moved:

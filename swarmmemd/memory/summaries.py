@@ -22,7 +22,7 @@ from swarmmemd.journal import Journal, Rendered
 from swarmmemd.layout import Place
 from swarmmemd.memory.audit import Auditor
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness
-from swarmmemd.model import Event, EventId, MissionId, WorkerId
+from swarmmemd.model import Event, EventId, MissionId, Status, WorkerId
 from swarmmemd.render.summary import FILES, Summary, bullets_of, is_whole, merge, rescue
 from swarmmemd.seam import seam
 from swarmmemd.state import MissionState
@@ -232,15 +232,19 @@ def rendered_by(event: Event) -> tuple[Rendered, ...]:
     """The lines of `SUMMARY.md` that the event makes ours: whatever stands there in these words, we wrote."""
     if event.mission is None:
         return ()
-    step = MissionState(
+    step = Summary(
         mission=event.mission,
+        title="",
+        status=Status.EXECUTING,
+        assignment=None,
+        updated=event.at,
         decisions=decisions_of(event),
         files=files_of(event),
         checkpoints=checkpoint_lines(event),
         blockers=blocker_lines(event),
         next_action=next_action_of(event),
     )
-    return tuple(Rendered(event.mission, section, line) for section, line in bullets_of(summary_of(step)))
+    return tuple(Rendered(event.mission, section, line) for section, line in bullets_of(step))
 
 
 def _text(data: bytes) -> str:

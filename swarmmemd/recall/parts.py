@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from swarmmemd import layout
+from swarmmemd.bodies import dropped, with_bodies
 from swarmmemd.config import Config
 from swarmmemd.durable import Directory, read_file
 from swarmmemd.fold import FILES_SHOWN
@@ -25,8 +26,8 @@ from swarmmemd.memory.summaries import summary_of
 from swarmmemd.mending import Fault, Mended, mend_entries, mend_lines, mend_summary
 from swarmmemd.mending.entries import heading_of
 from swarmmemd.mending.summary import mission_named
-from swarmmemd.mending.values import Due, Need, is_damaged
-from swarmmemd.model import MissionId, WorkerId, mission_id, utc_day, worker_id
+from swarmmemd.mending.values import Due, Need, counted, is_damaged
+from swarmmemd.model import Event, MissionId, WorkerId, mission_id, utc_day, worker_id
 from swarmmemd.observation import RosterWorker
 from swarmmemd.redact import Redactor
 from swarmmemd.redact.files import safe_text
@@ -168,6 +169,8 @@ class _Worker:
         self._read_back = self._journal.made_until(worker)
         self._own: set[str] = set()
         """Ids of events that were read back and whose own line stands in its file."""
+        self._bodies: dict[str, Event] = {}
+        """Events whose body the journal has dropped, by their ids, as their lines still tell them."""
 
     def parts(self, mission: MissionId | None) -> Iterator[Part]:
         """All files; those of one mission and its days where one is named."""
@@ -200,9 +203,16 @@ class _Worker:
         if part.faults:
             return part
         data = part.data or b""
+        self._bodies |= with_bodies((one.event for one in due), data, self._worker)
+        due, gone = self._with_bodies(due)
         if self._read_back:
             self._own.update(one.event.id for one in due if one.event.id.encode() in data)
         mended = mend_lines(data, self._worker, mission, due, self._journal.owner)
+        if gone:
+            what = (
+                f"{counted(gone, 'event', 'events')} without a line of ours here; the text is no longer kept"
+            )
+            mended = replace(mended, notes=(*mended.notes, Fault(1, what)))
         return replace(
             part.with_text(mended),
             mend="To take it into the journal: swarmmemd rebuild --journal",
@@ -218,9 +228,19 @@ class _Worker:
             told_by_others = read_back and one.event.id not in self._own
             need = Need.MAY if told_by_others else self._need(one.seq)
             due.append(Due(one.event, need, ordered=not read_back))
+        due, _ = self._with_bodies(due)
         data = part.data or b""
         mended = mend_entries(data, self._worker, day, due, self._elsewhere(data, day))
         return part.with_text(mended)
+
+    def _with_bodies(self, due: list[Due]) -> tuple[list[Due], int]:
+        """The events that can be compared, and how many cannot: their texts are neither in the journal nor here."""
+        known = [
+            replace(one, event=self._bodies[one.event.id]) if one.event.id in self._bodies else one
+            for one in due
+        ]
+        told = [one for one in known if dropped(one.event) is None]
+        return told, len(known) - len(told)
 
     def _elsewhere(self, data: bytes, day: str) -> list[Due]:
         """The events of the worker and the day that the file says to be of, where those are others."""

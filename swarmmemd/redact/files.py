@@ -15,6 +15,8 @@ def safe_lines(redactor: Redactor, data: bytes) -> bytes:
 
 def _safe_line(redactor: Redactor, line: bytes) -> bytes:
     """A record is decoded before it is redacted: an escape could hide where a secret begins."""
+    if not line.strip():
+        return line
     try:
         found = redactor.redact_json(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):

@@ -35,6 +35,8 @@ _NUMBERED = re.compile(r"([0-9]{1,9})[.)](?: |\Z)")
 # A value must not look like one of the three bullets that say how the mission stands.
 _STANDING = re.compile(r"(Status|Current assignment|Last updated) ?:", re.IGNORECASE)
 _MEANINGFUL = (_BEGINNINGS, _NUMBERED, _STANDING)
+_HARMLESS = re.compile(r"[ABD-KM-RT-Zabd-km-rt-z/'\"(]|[0-9]++[^.)]")
+"""No pattern of `_MEANINGFUL` begins so."""
 
 
 def one_line(text: str, limit: int = LIMIT) -> str:
@@ -42,7 +44,20 @@ def one_line(text: str, limit: int = LIMIT) -> str:
 
     Idempotent: an escaped beginning means nothing any more, and the mark of a cut is not counted again.
     """
+    if len(text) <= limit and _is_plain(text):
+        return text
     return shortened(_escape(_fold(text)), limit)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether `text` is surely such a line already, as most are: then none of the patterns is asked."""
+    return (
+        text.isprintable()
+        and _HARMLESS.match(text) is not None
+        and text[-1:] != " "
+        and "  " not in text
+        and "-->" not in text
+    )
 
 
 def bullet(text: str) -> str:

@@ -372,17 +372,19 @@ def _values(summary: Summary) -> dict[str, str]:
 def _wanted(title: str, summary: Summary) -> list[str]:
     """The lines of ours in the section `title`, each once; none if there is nothing to say."""
     if title in (OBJECTIVE, NEXT):
-        line = one_line((summary.objective if title == OBJECTIVE else summary.next_action) or "")
+        text = summary.objective if title == OBJECTIVE else summary.next_action
+        line = one_line(text) if text else ""
         return [line] if line else []
-    texts: dict[str, tuple[Iterable[str], int]] = {
-        DECISIONS: (summary.decisions, 0),
-        FILES: (sorted(summary.files), summary.files_more),
-        CHECKPOINTS: (summary.checkpoints, summary.checkpoints_more),
-        BLOCKERS: (summary.blockers, 0),
-    }
-    values, more = texts[title]
-    lines = [line for line in map(bullet, values) if line != "- "]
-    return list(dict.fromkeys(lines)) + ([f"- … and {more} more in events.jsonl"] if more > 0 else [])
+    if title == FILES:
+        return _bullets(sorted(summary.files), summary.files_more)
+    if title == CHECKPOINTS:
+        return _bullets(summary.checkpoints, summary.checkpoints_more)
+    return _bullets(summary.decisions if title == DECISIONS else summary.blockers)
+
+
+def _bullets(values: Iterable[str], more: int = 0) -> list[str]:
+    lines = dict.fromkeys([line for line in map(bullet, values) if line != "- "])
+    return [*lines, f"- … and {more} more in events.jsonl"] if more > 0 else list(lines)
 
 
 def _update(title: str, part: _Part, summary: Summary, ours: Ours, eol: str, last: bool) -> list[str]:

@@ -122,7 +122,7 @@ class Daemon:
             self._stop.reload = False
             self._hang_up()
         if EVERYTHING in words:
-            self._sweeps.everything(self._running.plan.last_loss)
+            self._sweeps.lost(self._running.plan.last_loss)
         gone = self._members.next_retirement()
         if PROFILES in words or (gone is not None and gone <= self._running.now()):
             self._members.refresh()

@@ -10,8 +10,11 @@ from contextlib import suppress
 from swarmmemd.derive.classify import IN_PROGRESS
 from swarmmemd.errors import StorageError
 from swarmmemd.model import MissionId, WorkerId
+from swarmmemd.service.canary import canary_of, tell
 from swarmmemd.service.members import Members
+from swarmmemd.service.retention import Retention
 from swarmmemd.service.running import Running
+from swarmmemd.watch.root import Backoff
 
 TICK = 1.0
 _POLLING = 10.0
@@ -35,6 +38,8 @@ class Sweeps:
     def __init__(self, running: Running, members: Members) -> None:
         self._running = running
         self._members = members
+        self._retention = Retention(running)
+        self._canary = canary_of(running)
         self._ticks = 0
         self._full = 0.0
         self._completed: list[tuple[WorkerId, MissionId]] = []
@@ -43,15 +48,21 @@ class Sweeps:
         self._hot_at = _NEVER
         self._checkpoint = running.now() + _CHECKPOINT_EVERY
         self._apart = running.clock.wall() - running.clock.monotonic()
+        self._ticked = running.now()
+        self._losses = Backoff(1.0, 60.0)
+        self._lost: str | None = None
 
     def tick(self) -> None:
         """A slice of the workers, and what is due now and then."""
         running, now = self._running, self._running.now()
         self._ticks += 1
-        self._clocks()
+        self._clocks(now)
+        self._make_up(now)
+        self._canary.tick(now)
+        tell(running, self._canary)
         workers = sorted(running.turns.workers)
         health = running.plan.check()
-        shorter = _POLLING if health.mode == "poll" or health.polled else 1.0
+        shorter = _POLLING if health.mode == "poll" or health.polled or self._canary.deaf else 1.0
         for worker in self._slice(workers, running.config.sweep.runtime_s / shorter):
             if running.turns.workers[worker].runtime.changed():
                 running.schedule.at(worker, now)
@@ -73,6 +84,7 @@ class Sweeps:
         if now >= self._full:
             self._full = now + running.config.sweep.full_s * random.uniform(0.75, 1.25)
             self.full()
+        self._retention.tick(now)
         if now >= self._checkpoint:
             self._checkpoint = now + _CHECKPOINT_EVERY
             with suppress(StorageError):  # a full disk: the journal says so itself when it is written
@@ -119,6 +131,17 @@ class Sweeps:
             if worker in running.turns.workers and running.tree.shared.changed(worker, mission):
                 running.schedule.at(worker, now)
 
+    def lost(self, reason: str) -> None:
+        """Notifications were lost: everything is looked at, soon. While that goes on, less and less often."""
+        self._lost = reason
+        self._make_up(self._running.now())
+
+    def _make_up(self, now: float) -> None:
+        if self._lost is not None and self._losses.ready(now):
+            reason, self._lost = self._lost, None
+            self._losses.failed(now)
+            self.everything(reason)
+
     def _slice(self, workers: list[WorkerId], period: float) -> list[WorkerId]:
         """The workers whose turn it is in this second, so that each comes up once in `period` seconds."""
         parts = max(round(period / TICK), 1)
@@ -158,8 +181,11 @@ class Sweeps:
                 self._members.look_at_sources()
                 return
 
-    def _clocks(self) -> None:
+    def _clocks(self, now: float) -> None:
         running = self._running
+        late, self._ticked = now - self._ticked - TICK, now
+        if late > _JUMP:
+            self.everything("the daemon stood still")
         apart = running.clock.wall() - running.clock.monotonic()
         if abs(apart - self._apart) > _JUMP:
             self._apart = apart

@@ -181,6 +181,14 @@ class Watcher:
             self._mark(key, "")
         return health
 
+    def renew(self, reason: str) -> None:
+        """Everything seems alive and nothing comes: the next `check` begins again with all of it. `lost` is told."""
+        with self._lock:
+            if self._observer is not None:
+                self._dead = True
+                self._owed.append(reason)
+                self._shut(reason)
+
     def stale(self, key: str) -> bool:
         """Whether `arm` would change something: another directory is there than was armed, or none, or one.
 

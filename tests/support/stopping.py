@@ -8,6 +8,7 @@ A point is `call:name` of the seam, as a glob: `turn:observe`, `turn:applied eve
 import argparse
 import errno
 import os
+import random
 import signal
 import sys
 from fnmatch import fnmatchcase
@@ -42,6 +43,23 @@ def hang_at(point: str) -> Hook:
     return hook
 
 
+def flaky(seed: int, tally: str) -> Hook:
+    """A hook that refuses one call in thirty, or cuts a write short. Each one is a byte more in the file `tally`."""
+    dice = random.Random(seed)
+    counted = os.open(tally, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def hook(call: str, name: str) -> int | None:
+        if call == "turn" or dice.random() >= 1 / 30:
+            return None
+        os.write(counted, b".")
+        if call == "write" and dice.random() < 0.5:
+            return dice.randint(1, 64)
+        number = dice.choice((errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES, errno.EMFILE))
+        raise OSError(number, os.strerror(number), name)
+
+    return hook
+
+
 def without_inotify() -> None:
     """There are no watches to be had, as where too many programs watch already."""
     from watchdog.observers import Observer
@@ -50,6 +68,13 @@ def without_inotify() -> None:
         raise OSError(errno.EMFILE, "inotify instance limit reached")
 
     patch.object(Observer, "start", refuse).start()
+
+
+def deafened() -> None:
+    """Everything is alive and watches, and no event ever comes."""
+    from swarmmemd.watch.library import Handler
+
+    patch.object(Handler, "dispatch", lambda *_: None).start()
 
 
 def deny(folder: str) -> None:
@@ -70,7 +95,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--at", default="")
     parser.add_argument("--passes", type=int, default=1)
     parser.add_argument("--hang", default="")
+    parser.add_argument("--flaky", type=int)
+    parser.add_argument("--tally", default=os.devnull)
     parser.add_argument("--no-inotify", action="store_true")
+    parser.add_argument("--deaf", action="store_true")
     parser.add_argument("--deny", default="")
     parser.add_argument("command", nargs="+")
     given = parser.parse_args(arguments)
@@ -78,8 +106,12 @@ def main(arguments: list[str]) -> int:
         seam.call = stop_at(given.at, given.passes)
     if given.hang:
         seam.call = hang_at(given.hang)
+    if given.flaky is not None:
+        seam.call = flaky(given.flaky, given.tally)
     if given.no_inotify:
         without_inotify()
+    if given.deaf:
+        deafened()
     if given.deny:
         deny(given.deny)
     return run(given.command)

@@ -9,6 +9,8 @@ import random
 import threading
 from pathlib import Path
 
+import pytest
+
 from swarmmemd.model import iso
 from tests.support.daemon import Home, answered, dispatched, running, until
 
@@ -67,6 +69,7 @@ def _checkpoint(number: int) -> dict[str, object]:
     return {**answered(_MISSION, f"Row {number} laid", "IN_PROGRESS"), **times}
 
 
+@pytest.mark.timeout(600)
 def test_each_checkpoint_is_known_once_and_no_line_of_the_other_is_changed(home: Home) -> None:
     dice = random.Random(7)
     with running(home):

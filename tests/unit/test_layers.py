@@ -16,6 +16,7 @@ LAYERS: list[set[str]] = [
     {NAME, "model", "errors", "seam", "observation", "state", "identity", "text", "layout"},
     {
         "audit",
+        "bodies",
         "checkpoint",
         "cut",
         "derive",
@@ -43,7 +44,19 @@ LAYERS: list[set[str]] = [
 
 PURE = {
     *("model", "observation", "state", "identity", "text", "errors"),
-    *("audit", "checkpoint", "cut", "derive", "fold", "foreign", "handoff", "mending", "record", "redact"),
+    *(
+        "audit",
+        "bodies",
+        "checkpoint",
+        "cut",
+        "derive",
+        "fold",
+        "foreign",
+        "handoff",
+        "mending",
+        "record",
+        "redact",
+    ),
     *("remember", "render"),
     *("memory.appends", "sources.document", "sources.ledger", "sources.portion", "sources.roster"),
     *("sources.rows", "sources.runtime", "sources.terminal"),

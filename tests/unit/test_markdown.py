@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from swarmmemd.cut import shortened
+from swarmmemd.render import markdown
 from swarmmemd.render.markdown import bullet, one_line
 
 HARD = st.text(st.sampled_from("\\#>-+*=_|:<!`~[]1.) \t\n\r\v\f\x1c\x1b\x85\u2028\ud800aStus…"), max_size=30)
@@ -83,3 +85,11 @@ def test_idempotent_and_one_line(text: str, limit: int) -> None:
     assert one_line(line, limit) == line
     assert len(line.splitlines()) <= 1
     assert line == line.strip()
+
+
+@given(
+    st.one_of(TEXTS, st.text(st.sampled_from("abSC-> .:/'(\\"), max_size=12)), st.sampled_from([5, 20, 2000])
+)
+def test_what_is_plain_at_a_glance_is_what_the_patterns_leave_as_it_is(text: str, limit: int) -> None:
+    if len(text) <= limit and markdown._is_plain(text):
+        assert shortened(markdown._escape(markdown._fold(text)), limit) == text

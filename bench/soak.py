@@ -1,0 +1,143 @@
+"""Many events through one daemon: what it holds at the beginning and at the end.
+
+    python bench/soak.py [--events 20000] [--workers 4] [--folder DIR]
+    python bench/soak.py --events 1000000
+
+Workers are dispatched, print some hundred checkpoints into their chats, and get the next mission. Resident memory,
+descriptors and threads are read when a tenth has passed, and at the end; the files of the state folder beside them.
+Linux only: it reads /proc.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from swarmmemd.errors import SwarmmemdError
+from swarmmemd.journal import Follower
+from swarmmemd.model import iso
+from tests.support.chats import BUILD
+from tests.support.daemon import Daemon, Home
+
+_CHECKPOINTS = 250
+"""Of one mission."""
+_PATIENCE = 300.0
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What the process holds, and how large its files are, in MiB."""
+
+    events: int
+    memory: float
+    descriptors: int
+    threads: int
+    journal: float
+    wal: float
+
+    def row(self) -> str:
+        """A line of the table."""
+        return (
+            f"{self.events:>10}{self.memory:>10.1f}{self.descriptors:>8}{self.threads:>9}"
+            f"{self.journal:>12.1f}{self.wal:>8.1f}"
+        )
+
+
+def main() -> None:
+    """Soaks and prints."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--events", type=int, default=20_000)
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where it happens")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="swarmmemd-soak-", dir=given.folder) as name:
+        home = Home(Path(name).resolve() / "home")
+        daemon = Daemon(home).ready()
+        try:
+            soak(home, daemon, given.events, given.workers)
+        finally:
+            daemon.stop(60.0)
+
+
+def soak(home: Home, daemon: Daemon, events: int, workers: int) -> None:
+    """Tells until so many events are recorded, and prints a line for each tenth."""
+    profiles = {f"worker-{n}": BUILD.Profile(home.profiles / f"worker-{n}") for n in range(workers)}
+    print(f"{'events':>10}{'MiB':>10}{'fds':>8}{'threads':>9}{'journal MiB':>12}{'WAL':>8}")
+    began, number, there = time.monotonic(), 0, 0
+    rows: list[Held] = []
+    while there < events:
+        number += 1
+        for worker, profile in profiles.items():
+            tell(profile, worker, f"mission-{worker}-{number}")
+        there = await_events(home, number * workers * (_CHECKPOINTS + 3))
+        if there * 10 >= events * (len(rows) + 1):
+            rows.append(held(home, daemon.process.pid, there))
+            print(rows[-1].row(), flush=True)
+    seconds = time.monotonic() - began
+    first, last = rows[0], rows[-1]
+    print(
+        f"{there} events in {seconds:.0f} s, {there / seconds:.0f} a second; from the first line to the last: memory "
+        f"{last.memory - first.memory:+.1f} MiB, descriptors {last.descriptors - first.descriptors:+d}, threads "
+        f"{last.threads - first.threads:+d}"
+    )
+
+
+def tell(profile: Any, worker: str, mission: str) -> None:
+    """One mission of the worker, from its dispatch to its end."""
+    task = f"Task of {mission}: lay the path"
+    now = (time.time() - BUILD.T0) / 60
+    profile.dispatch(task, mission, f"assign-{mission}", now)
+    profile.runtime(workerId=worker, lastCheckIn=iso(int(time.time() * 1000)))
+    if not profile.con.execute("SELECT count(*) FROM sessions").fetchone()[0]:
+        profile.session("main", at=now)
+    profile.con.execute("BEGIN")
+    profile.say("user", BUILD.prompt(task), now)
+    for row in range(1, _CHECKPOINTS):
+        profile.say("assistant", BUILD.block("IN_PROGRESS", f"Row {row} of {mission} laid"), now)
+    profile.say("assistant", BUILD.block("DONE", f"{mission} is done"), now)
+    profile.con.execute("COMMIT")
+
+
+def await_events(home: Home, count: int) -> int:
+    """Waits until so many are recorded and in their files."""
+    end = time.monotonic() + _PATIENCE
+    while time.monotonic() < end:
+        try:
+            follower = Follower(home.state / "journal.db")
+        except SwarmmemdError:
+            time.sleep(0.1)
+            continue
+        try:
+            if follower.last() >= count and follower.backlog()[0] == 0:
+                return follower.last()
+        finally:
+            follower.close()
+        time.sleep(0.05)
+    raise SystemExit(f"{count} events were not recorded within {_PATIENCE:g} s")
+
+
+def held(home: Home, pid: int, events: int) -> Held:
+    """What the process holds now."""
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return Held(
+        events=events,
+        memory=int(status["VmRSS"].split()[0]) / 1024,
+        descriptors=len(os.listdir(f"/proc/{pid}/fd")),
+        threads=int(status["Threads"]),
+        journal=_size(home.state / "journal.db"),
+        wal=_size(home.state / "journal.db-wal"),
+    )
+
+
+def _size(path: Path) -> float:
+    return path.stat().st_size / (1 << 20) if path.exists() else 0.0
+
+
+if __name__ == "__main__":
+    main()

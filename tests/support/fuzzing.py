@@ -1,0 +1,123 @@
+"""What reads what others wrote, as functions of bytes; and texts that are made to be slow."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from swarmmemd.checkpoint import decode, own_part, parse
+from swarmmemd.handoff import read_handoff
+from swarmmemd.inbox import Request
+from swarmmemd.model import WorkerId
+from swarmmemd.record import decode as decode_line
+from swarmmemd.redact import Redactor
+from swarmmemd.redact.files import safe_lines, safe_text
+from swarmmemd.render.summary import Summary, merge
+from swarmmemd.sources.ledger import parse_ledger
+from swarmmemd.sources.portion import Added, portion
+from swarmmemd.sources.roster import parse_roster
+from swarmmemd.sources.rows import Row, message
+from swarmmemd.sources.runtime import parse_runtime
+
+WORKER = WorkerId("builder-1")
+_REDACTOR = Redactor((), ())
+
+
+def _chat(data: bytes) -> object:
+    text = data.decode("utf-8", "replace")
+    parse(own_part(decode(text)), WORKER)
+    return [
+        message(Row(id=1, session_id="main", role=role, content=prefix + text, timestamp=1.0), WORKER, {})
+        for role in ("user", "assistant")
+        for prefix in ("", "\0json:")
+    ]
+
+
+def _handoff(data: bytes) -> object:
+    return read_handoff(data.decode("utf-8", "replace"), WORKER)
+
+
+def _transcript(data: bytes) -> object:
+    cut = len(data) // 3
+    return [
+        portion(Added(0, b"", data, False, True), None, 1.0),
+        portion(Added(cut, data[:cut][-4096:], data[cut:], True, False), None, 1.0),
+    ]
+
+
+def _events(data: bytes) -> object:
+    return [decode_line(line, WORKER) for line in data.split(b"\n") if line]
+
+
+def _request(data: bytes) -> object:
+    try:
+        return msgspec.json.decode(data, type=Request)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _summary(data: bytes) -> object:
+    from swarmmemd.memory.summaries import summary_of
+    from swarmmemd.model import MissionId
+    from swarmmemd.state import MissionState
+
+    shown: Summary = summary_of(MissionState(mission=MissionId("mission-1")))
+    return merge(data.decode("utf-8", "surrogateescape"), shown, lambda section, line: False)
+
+
+READERS: dict[str, Callable[[bytes], object]] = {
+    "runtime.json": lambda data: parse_runtime(data, 0),
+    "ledger": lambda data: parse_ledger(data, 0),
+    "roster": lambda data: parse_roster(data, 0),
+    "chat": _chat,
+    "handoff": _handoff,
+    "transcript": _transcript,
+    "events.jsonl": _events,
+    "SUMMARY.md": _summary,
+    "request": _request,
+    "redaction": lambda data: safe_text(_REDACTOR, data),
+    "archive": lambda data: safe_lines(_REDACTOR, data),
+}
+"""What is read, by the name of its source."""
+
+_PIECES: dict[str, bytes] = {
+    "nothing but NULs": b"\0",
+    "line breaks": b"\n",
+    "carriage returns": b"\r",
+    "spaces": b" ",
+    "open brackets": b"[",
+    "open objects": b'{"a":',
+    "backslashes": b"\\",
+    "quotes": b'"',
+    "asterisks": b"*",
+    "backticks": b"```\n",
+    "quoted lines": b"> ",
+    "hashes": b"# ",
+    "labels": b"STATE: DONE\n",
+    "labels in a line": b"STATE: ",
+    "half blocks": b"STATE: BLOCKED\nRESULT: x\n\n",
+    "announcements": b"Example:\n```\nSTATE: DONE\n",
+    "escapes": b"\x1b[",
+    "redrawn lines": b"50%\r",
+    "summaries": b"[CONTEXT SUMMARY]: a\n",
+    "headings of handoffs": "# Handoff — builder-1 — mission-1\n".encode(),
+    "keys": b"api_key=",
+    "letters": b"a",
+    "base64": b"QUJD",
+    "dots": b"a.b.",
+    "dashes": b"-----BEGIN ",
+    "colons": b"a:b@",
+    "urls": b"https://a:b",
+    "sections": b"## Checkpoints\n\n- x\n",
+    "yaml": b"- id: a\n  ",
+    "yaml anchors": b"&a [*a,",
+    "no UTF-8": b"\xff\xfe",
+    "records": b'{"at":"2026-05-04T09:00:00.000Z","type":"note"}\n',
+}
+SLOW = tuple(_PIECES)
+"""Texts of one piece again and again: what makes a careless reader quadratic."""
+
+
+def slow(name: str, size: int) -> bytes:
+    """So many bytes of it."""
+    piece = _PIECES[name]
+    return (piece * (size // len(piece) + 1))[:size]
