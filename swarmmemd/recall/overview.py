@@ -23,11 +23,20 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     last: Recorded | None
 
 
+def workers_of(config: Config) -> frozenset[WorkerId]:
+    """The workers there are; none where there are no profiles at all yet. Raises `StorageError` where they cannot be
+    listed."""
+    workers = known_workers(config)
+    if not isinstance(workers, Unreadable):
+        return workers
+    if not config.profiles_root.exists():
+        return frozenset()
+    raise StorageError(f"{config.profiles_root}: {workers.reason}", "Check its owner and permissions.")
+
+
 def overview(config: Config) -> tuple[Card, ...]:
     """A card for each worker there is, by id. Raises `StorageError` where the profiles cannot be listed."""
-    workers = known_workers(config)
-    if isinstance(workers, Unreadable):
-        raise StorageError(f"{config.profiles_root}: {workers.reason}", "Check its owner and permissions.")
+    workers = workers_of(config)
     roster = roster_of(config)
     path = config.state_dir / layout.JOURNAL
     if not path.exists():

@@ -16,15 +16,13 @@ from starlette.datastructures import QueryParams
 
 from swarmmemd import layout
 from swarmmemd.config import Config
-from swarmmemd.errors import StorageError
 from swarmmemd.fold import status
 from swarmmemd.journal import Follower, numbered
-from swarmmemd.model import Unreadable, WorkerId, iso, parse_iso, worker_id
+from swarmmemd.model import WorkerId, iso, parse_iso, worker_id
 from swarmmemd.recall.files import MemoryQuery, read_memory
 from swarmmemd.recall.index import search
-from swarmmemd.recall.overview import Card, overview
+from swarmmemd.recall.overview import Card, overview, workers_of
 from swarmmemd.recall.search import SearchQuery, shown
-from swarmmemd.recall.tree import known_workers
 from swarmmemd.standing import OLD, Standing, standing
 from swarmmemd.text import utf8
 from swarmmemd.web.answers import Refusal
@@ -101,10 +99,7 @@ class Reading:
         worker = worker_id(text)
         if worker is None:
             raise Refusal(400, f"{text[:80]!r} is no worker id: letters, digits, - and _, at most 64")
-        workers = known_workers(self.config)
-        if isinstance(workers, Unreadable):
-            raise StorageError(f"{self.config.profiles_root}: {workers.reason}", "Check its permissions.")
-        if worker not in workers:
+        if worker not in workers_of(self.config):
             raise Refusal(404, f"There is no worker {worker}")
         return worker
 

@@ -166,6 +166,17 @@ def test_the_stream_begins_with_the_newest_goes_on_and_resumes(home: Home, api: 
         assert next(events) == came[1]
 
 
+def test_a_stream_that_is_left_is_forgotten(api: Api) -> None:
+    def streams() -> bytes:
+        return re.search(rb"^swarmmemd_streams (\d+)$", api.ask("GET", "/metrics").body, re.M)[1]  # type: ignore[index]
+
+    until(lambda: streams() == b"0", "the streams of other tests to end")
+    with api.stream(recent=1) as events:
+        next(events)
+        assert streams() == b"1"
+    until(lambda: streams() == b"0", "the stream to end")
+
+
 # Who may ask
 
 
@@ -219,6 +230,14 @@ def test_a_missing_or_doubled_host_is_refused(api: Api) -> None:
     for hosts in (b"", f"Host: 127.0.0.1:{api.port}\r\nHost: evil\r\n".encode()):
         found = api.raw(b"GET /healthz HTTP/1.1\r\n" + hosts + b"Connection: close\r\n\r\n")
         assert found.startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("request_", [b"\xff\r\n\r\n", b"GET / HTTP/1.1\r\nX: %b\r\n\r\n" % (b"x" * 40_000)])
+def test_what_is_no_request_is_refused_in_the_same_form(api: Api, request_: bytes) -> None:
+    head, _, body = api.raw(request_).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"nosniff" in head
+    is_refused(json.loads(body))
 
 
 def test_a_stranger_learns_only_that_it_is_well(api: Api) -> None:
@@ -472,6 +491,15 @@ def test_what_is_not_taken(home: Home, api: Api, code: int, change: dict[str, An
     assert len(home.events()) == before
 
 
+def test_half_an_emoji_is_no_bug(api: Api, teller: str) -> None:
+    body = (
+        b'{"workerId": "teller-4", "kind": "episodic", "content": "\\ud83e alone", "event": {"a": "\\udd80"}}'
+    )
+    found = api.ask("POST", MEMORY, body)
+    assert found.code in (200, 400), found
+    assert api.ask("GET", f"{SEARCH}?scope=all&query=%ff%ed%a0%80").code == 200
+
+
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b"[" * 100_000])
 def test_a_body_that_is_no_post(api: Api, body: bytes) -> None:
     found = api.ask("POST", MEMORY, body)
@@ -511,7 +539,7 @@ def test_the_documentation_s_examples_do_what_it_says(home: Home, api: Api) -> N
 # Without a daemon, and how it ends
 
 
-def test_serve_reads_without_a_daemon_and_takes_no_posts(tmp_path: Path) -> None:
+def test_serve_reads_without_a_daemon_and_takes_posts_beside_one(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.write("builder-1", dispatched("mission-1", "Build the shed"))
     assert home.command("once").returncode == 0
@@ -547,6 +575,10 @@ def test_serve_reads_without_a_daemon_and_takes_no_posts(tmp_path: Path) -> None
         assert code == 503
         is_refused(found)
         assert ask("GET", "/healthz")[0] == 503
+        with running(home):  # one that serves nothing itself
+            code, found = ask("POST", MEMORY, body)
+            assert (code, found["event"]["summary"]) == (200, "x")
+            assert ask("GET", "/healthz")[0] == 200
         server.send_signal(signal.SIGTERM)
         assert server.wait(timeout=10) == 0
         assert not path.exists()

@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -171,6 +172,18 @@ def test_the_sandbox_is_in_force_and_can_be_left_out(user: UserManager) -> None:
     assert Path(f"/proc/{user.pid()}/oom_score_adj").read_text().strip() == "200"
     assert user.asked("service", "install", "--no-hardening")["action"] == "updated"
     assert (proc(user, "Seccomp"), proc(user, "NoNewPrivs")) == ("0", "0")
+
+
+def test_the_api_answers_from_the_sandbox(user: UserManager) -> None:
+    file = user.home / ".config/swarmmemd/config.yaml"
+    user.put(file, "api: {enabled: true, listen: '127.0.0.1:0'}\n")
+    user.swarmmemd("service", "install")
+    address = json.loads((user.state / "status.json").read_bytes())["api"]
+    token = (user.state / "token").read_text().strip()
+    asked = Request(f"{address}/api/workers", headers={"Authorization": f"Bearer {token}"})
+    with urlopen(asked, timeout=20) as answer:
+        assert json.load(answer)["running"] is True
+    file.unlink()
 
 
 def test_with_the_drop_in_only_the_written_folders_can_be_written(user: UserManager) -> None:
