@@ -230,9 +230,17 @@ class Appending:
         return b"".join(parts)
 
     def append(self, data: bytes) -> None:
-        """Appends and makes durable, the file's name too where it is new."""
+        """Appends and makes durable."""
+        self.write(data)
+        self.finish()
+
+    def write(self, data: bytes) -> None:
+        """Appends. It can be read at once, and counts as written only after `finish`."""
         if data:
             write_all(self._descriptor, data, self.name)
+
+    def finish(self) -> None:
+        """Makes what was written durable, the file's name too where it is new."""
         sync(self._descriptor, self.name)
         if os.fstat(self._descriptor).st_nlink == 0:
             raise FileNotFoundError(errno.ENOENT, "deleted while it was written", self.name)
