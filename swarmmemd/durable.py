@@ -271,13 +271,23 @@ class Appending:
             fcntl.fcntl(self._descriptor, fcntl.F_SETFL, flags)
 
     def append(self, data: bytes) -> None:
-        """Appends and makes durable, the file's name too where it is new. Raises `Refused` for a file that has
-        another name too, a hard link: that one can lie anywhere."""
+        """Appends and makes durable. Raises `Refused` as `write` does."""
+        self.write(data)
+        self.finish()
+
+    def write(self, data: bytes) -> None:
+        """Appends. It can be read at once, and counts as written only after `finish`.
+
+        Raises `Refused` for a file that has another name too, a hard link: that one can lie anywhere.
+        """
         if data and os.fstat(self._descriptor).st_nlink > 1:
             where = f"{self._directory.shown}/{self.name}"
             raise Refused(errno.EMLINK, "it has another name too, a hard link: not written to", where)
         if data:
             write_all(self._descriptor, data, self.name)
+
+    def finish(self) -> None:
+        """Makes what was written durable, the file's name too where it is new."""
         sync(self._descriptor, self.name)
         if os.fstat(self._descriptor).st_nlink == 0:
             raise FileNotFoundError(errno.ENOENT, "deleted while it was written", self.name)

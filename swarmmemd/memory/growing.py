@@ -4,6 +4,7 @@ docs/architecture.md, "Idempotent append"; docs/contracts.md, "Beside another wr
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 from swarmmemd import layout
 from swarmmemd.durable import Appending, Directory, Mark
@@ -21,8 +22,14 @@ from swarmmemd.seam import seam
 _LOOK_BACK = 64 * 1024
 """Bytes before the known position in which another writer's line can still be the twin of a new event."""
 
+Finish = Callable[[], None]
+"""Makes what was written durable, and notes it."""
 _Plan = Callable[[bytes, int, Sequence[Event], Appending], Missing]
 """(what follows the known position, that position, the events, the file) -> what is missing."""
+
+
+def _nothing() -> None:
+    """There was nothing to write."""
 
 
 class GrowingFiles:
@@ -36,15 +43,22 @@ class GrowingFiles:
         self._shared: dict[tuple[WorkerId, MissionId], bool] = {}
 
     def episode(
-        self, profile: Directory, worker: WorkerId, day: str, records: Sequence[Recorded], now: float
-    ) -> None:
-        """Makes the day's file hold these events. Raises `Obstructed` or OSError."""
+        self,
+        profile: Directory,
+        worker: WorkerId,
+        day: str,
+        records: Sequence[Recorded],
+        now: float,
+        opened: ExitStack,
+    ) -> Finish:
+        """Makes the day's file hold these events; it stays open in `opened`. They are durable, and count, once what
+        is returned was called. Both raise `Obstructed` or OSError."""
         header = episode_header(worker, day).encode()
 
         def missing(tail: bytes, start: int, new: Sequence[Event], file: Appending) -> Missing:
             return missing_entries(tail, [episode_entry(event).encode() for event in new], header, start == 0)
 
-        self._append(profile, worker, layout.episode(day), records, missing, now)
+        return self._append(profile, worker, layout.episode(day), records, missing, now, opened)
 
     def events(
         self,
@@ -63,7 +77,8 @@ class GrowingFiles:
             twins = _Twins(worker, dict(zip(lines, new, strict=True)), before)
             return missing_lines(tail, lines, twins)
 
-        self._append(profile, worker, layout.events(mission), records, missing, now)
+        with ExitStack() as opened:
+            self._append(profile, worker, layout.events(mission), records, missing, now, opened)()
 
     def _lines_before(
         self, worker: WorkerId, mission: MissionId, start: int, tail: bytes, file: Appending
@@ -85,26 +100,33 @@ class GrowingFiles:
         records: Sequence[Recorded],
         missing: _Plan,
         now: float,
-    ) -> None:
+        opened: ExitStack,
+    ) -> Finish:
         known = self._journal.mark(worker, place.shown)
         new = [record for record in records if known is None or record.seq > known.seq]
         if not new:
-            return
-        with profile.descend(place.folders, create=True) as folder, Appending(folder, place.name) as file:
-            start = _start(known, file.mark())
-            tail = file.read(start)
-            found = missing(tail, start, [record.event for record in new], file)
-            if found.torn:
-                self._stillness.wait(worker, place.shown, start + len(tail), now, self.settle)
-            if found.stands:
-                file.write_again(start, tail)
-            file.append(found.data)
+            return _nothing
+        folder = opened.enter_context(profile.descend(place.folders, create=True))
+        file = opened.enter_context(Appending(folder, place.name))
+        start = _start(known, file.mark())
+        tail = file.read(start)
+        found = missing(tail, start, [record.event for record in new], file)
+        if found.torn:
+            self._stillness.wait(worker, place.shown, start + len(tail), now, self.settle)
+        if found.stands:
+            file.write_again(start, tail)
+        file.write(found.data)
+
+        def finish() -> None:
+            file.finish()
             seam.call("turn", f"applied {place.name}")
             now_at = file.mark()
             mark = _position(now_at, start, tail, found.data)
             path, ids = f"{folder.shown}/{place.name}", [record.event.id for record in new]
             self._auditor.appended(path, found.data, now_at.size, ids)
-        self._journal.settle(marks=[FileMark(worker, place.shown, mark, new[-1].seq)])
+            self._journal.settle(marks=[FileMark(worker, place.shown, mark, new[-1].seq)])
+
+        return finish
 
 
 class _Twins:

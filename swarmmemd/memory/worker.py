@@ -7,6 +7,7 @@ docs/architecture.md, "Apply".
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -16,7 +17,7 @@ from swarmmemd.durable import Directory
 from swarmmemd.journal import Journal, Recorded
 from swarmmemd.layout import Place
 from swarmmemd.memory.audit import Auditor
-from swarmmemd.memory.growing import GrowingFiles
+from swarmmemd.memory.growing import Finish, GrowingFiles
 from swarmmemd.memory.handoffs import LocalHandoffs
 from swarmmemd.memory.identities import NAMES, introduce, promote
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness, obstacle
@@ -27,6 +28,9 @@ from swarmmemd.observation import RosterWorker
 from swarmmemd.state import WorkerState
 
 _K = TypeVar("_K")
+_DAYS_OPEN = 8
+"""Days that stay open until the rest is written; of more, as after a backfill, each is finished at once."""
+_Day = tuple[str, list[Recorded], Finish]
 
 
 class Memory:
@@ -132,18 +136,21 @@ class _Pass:
 
     def run(self, waiting: Sequence[Recorded], missions: Sequence[MissionId]) -> list[int]:
         """Applies the events and shows the missions. Gives the sequence numbers of what is in all its files."""
-        stuck = self._episodes(waiting)
-        by_mission = _grouped((r.event.mission, r) for r in waiting if r.event.mission is not None)
-        applied = [r.seq for r in waiting if r.event.mission is None and r.seq not in stuck]
-        for mission in dict.fromkeys((*by_mission, *missions)):
-            records = by_mission.get(mission, [])
-            ids = [record.event.id for record in records]
-            mirrored, shown = self._handoff(mission, ids), self.show(mission, events=ids)
-            if mirrored and shown:
-                self.shown.append(mission)
-            if records and shown and not any(record.seq in stuck for record in records):
-                applied += self._events(mission, records)
-        return applied
+        with ExitStack() as opened:
+            stuck, written = self._episodes(waiting, opened)
+            by_mission = _grouped((r.event.mission, r) for r in waiting if r.event.mission is not None)
+            applied = [r.seq for r in waiting if r.event.mission is None and r.seq not in stuck]
+            for mission in dict.fromkeys((*by_mission, *missions)):
+                records = by_mission.get(mission, [])
+                ids = [record.event.id for record in records]
+                mirrored, shown = self._handoff(mission, ids), self.show(mission, events=ids)
+                if mirrored and shown:
+                    self.shown.append(mission)
+                if records and shown and not any(record.seq in stuck for record in records):
+                    applied += self._events(mission, records)
+            # Readers see the day before the line. What waits for the disk here, the line need not wait for.
+            stuck = self._finish(written)
+        return [seq for seq in applied if seq not in stuck]
 
     def _handoff(self, mission: MissionId, events: Sequence[EventId]) -> bool:
         """Puts both copies of the mission's handoff in place. Says whether they stand."""
@@ -170,14 +177,35 @@ class _Pass:
             layout.summary(mission),
         )
 
-    def _episodes(self, waiting: Sequence[Recorded]) -> set[int]:
-        """Writes the days. Gives the sequence numbers of the events that could not be written."""
+    def _episodes(self, waiting: Sequence[Recorded], opened: ExitStack) -> tuple[set[int], "list[_Day]"]:
+        """Writes the days. Gives the sequence numbers of the events that could not be written, and the others."""
         stuck: set[int] = set()
+        days: list[_Day] = []
         write = partial(self._memory.growing.episode, self._profile, self._state.worker)
-        for day, records in _grouped((utc_day(record.event.at), record) for record in waiting).items():
-            if not self._tried(partial(write, day, records, self._now), layout.episode(day)):
+        by_day = _grouped((utc_day(record.event.at), record) for record in waiting)
+        few = len(by_day) <= _DAYS_OPEN
+
+        def step(day: str, records: list[Recorded]) -> None:
+            with ExitStack() as own:
+                finish = write(day, records, self._now, opened if few else own)
+                if few:
+                    days.append((day, records, finish))
+                else:
+                    finish()
+
+        for day, records in by_day.items():
+            if not self._tried(partial(step, day, records), layout.episode(day)):
                 stuck.update(record.seq for record in records)
-        return stuck
+        return stuck, days
+
+    def _finish(self, days: "list[_Day]") -> set[int]:
+        """Makes the days durable. Gives the sequence numbers of the events of those that could not be."""
+        return {
+            record.seq
+            for day, records, finish in days
+            if not self._tried(finish, layout.episode(day))
+            for record in records
+        }
 
     def _events(self, mission: MissionId, records: Sequence[Recorded]) -> list[int]:
         write = partial(self._memory.growing.events, self._profile, self._state.worker)
