@@ -167,6 +167,7 @@ class SharedMemory:
                     continue
                 workers.append(worker)
                 with folder.child(worker) as one:
+                    sweep_temporaries(one)
                     for name in one.names():
                         data = read_file(one, name, _LIMIT) or b""
                         files.append({"path": f"{worker}/{name}", "bytes": len(data), "sha256": sha256(data)})
