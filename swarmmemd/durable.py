@@ -120,8 +120,8 @@ class Directory:
         return os.fstat(self.descriptor).st_nlink == 0
 
     def names(self) -> list[str]:
-        """The names in it, sorted; without what a replace that was killed has left."""
-        return sorted(name for name in os.listdir(self.descriptor) if not name.startswith(TEMPORARY))
+        """The names in it, sorted."""
+        return sorted(os.listdir(self.descriptor))
 
     def sync(self) -> None:
         """Makes the names in it durable. Where that fails it is tried again before anything else is done here."""
@@ -456,7 +456,7 @@ def version_at(directory: Directory, name: str) -> Version | None:
 
 def sweep_temporaries(directory: Directory) -> int:
     """Removes what a replace left behind when it was killed. Only one daemon writes to a tree: none is in use."""
-    left = [name for name in os.listdir(directory.descriptor) if name.startswith(TEMPORARY)]
+    left = [name for name in directory.names() if name.startswith(TEMPORARY)]
     for name in left:
         with contextlib.suppress(FileNotFoundError):
             directory.unlink(name)
