@@ -5,14 +5,14 @@ A line of JSON is searched by its values, any other by itself. docs/search.md, "
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
-from swarmmemd.model import EventType, MissionId, Unreadable, WorkerId, mission_id, parse_iso
+from swarmmemd.model import Event, EventType, MissionId, Unreadable, WorkerId, mission_id, parse_iso
 from swarmmemd.recall.words import Matcher, fold
 from swarmmemd.sources.document import json_object
 
@@ -94,6 +94,15 @@ def about(
     return About(kind=kind, name=name, worker=worker, mission=mission, written=written)
 
 
+_BEGINNING = 60
+"""Characters in which a copy must agree with what it copies, whatever else makes the two the same event."""
+
+
+def beginning_of(text: str) -> str:
+    """By what records that say the same are found."""
+    return fold(text)[:_BEGINNING]
+
+
 class Document:
     """The content of one memory file. Bytes that are no UTF-8 are read as U+FFFD."""
 
@@ -109,6 +118,23 @@ class Document:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @cached_property
+    def said(self) -> Mapping[str, list[tuple[int, Event]]]:
+        """Our own records in the file with their line numbers, by the beginning of what they say: looked through
+        once, however many lines of others are compared with them."""
+        from swarmmemd.record import decode
+
+        found: dict[str, list[tuple[int, Event]]] = {}
+        worker = self.about.worker
+        for number, row in enumerate(self.rows, 1):
+            if (
+                worker is not None
+                and '"ev_' in row
+                and isinstance(event := decode(row.encode(), worker), Event)
+            ):
+                found.setdefault(beginning_of(event.summary), []).append((number, event))
+        return found
 
     @cached_property
     def _lengths(self) -> list[int]:

@@ -12,8 +12,8 @@ import msgspec
 
 from swarmmemd.config import Config
 from swarmmemd.errors import UsageError
-from swarmmemd.model import Event, EventType, MissionId, WorkerId, iso, mission_id, worker_id
-from swarmmemd.recall.lines import About, Document, Kind, Line
+from swarmmemd.model import EventType, MissionId, WorkerId, iso, mission_id, worker_id
+from swarmmemd.recall.lines import About, Document, Kind, Line, beginning_of
 from swarmmemd.recall.suspicion import could_hold_secret
 from swarmmemd.recall.tree import LIMIT, MemoryPath, Walk, read, walk_of
 from swarmmemd.recall.words import WIDTH, Match, Matcher, Query, around, fold, parse_query, snippet
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 _AROUND = 20_000
 """Characters of a long line, around the first word, that are looked through for secrets before it is cut."""
-_BEGINNING = 60
-"""Characters in which a copy must agree with what it copies, whatever else makes the two the same event."""
 
 
 class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,28 +156,19 @@ def is_copy(document: Document, line: Line, match: Match, matcher: Matcher) -> b
     other = decode(row.encode(), worker)
     if not isinstance(other, Foreign) or not other.text.strip():
         return False
-    beginning = fold(other.text)[:_BEGINNING]
+    beginning = beginning_of(other.text)
     return any(
         event.mission == other.mission
         and same(event, other)
-        and fold(event.summary)[:_BEGINNING] == beginning
         and (ours := matcher.match(fold(document.line(number).text))) is not None
         and ours >= match
-        for number, event in _own(document, worker)
+        for number, event in document.said.get(beginning, ())
     )
 
 
 def is_record_of_others(row: str, about: About) -> bool:
     """Whether the line can be a record that another writer left among ours."""
     return about.kind is Kind.RECORDS and row.startswith("{") and '"id":"ev_' not in row
-
-
-def _own(document: Document, worker: WorkerId) -> Iterator[tuple[int, Event]]:
-    from swarmmemd.record import decode
-
-    for number, row in enumerate(document.rows, 1):
-        if '"ev_' in row and isinstance(event := decode(row.encode(), worker), Event):
-            yield number, event
 
 
 def results(found: Iterable[Ranked], config: Config, query: SearchQuery, words: Query, walk: Walk) -> Results:

@@ -16,6 +16,19 @@ _EVENT = "ev_1"
         ("# M", "# M\n\n## Lessons learned\n\n- Dry first (ev_1)\n"),
         ("# M\n\n## Lessons learned\n", "# M\n\n## Lessons learned\n\n- Dry first (ev_1)\n"),
         ("## Lessons learned\n\n- None yet.\n\n## B\n", "## Lessons learned\n\n- Dry first (ev_1)\n\n## B\n"),
+        ("## Lessons learned\n\n- ...\n", "## Lessons learned\n\n- Dry first (ev_1)\n"),
+        (
+            "## Lessons learned\r\n\r\n- a\r\n\r\n## B\r\n",
+            "## Lessons learned\r\n\r\n- a\r\n- Dry first (ev_1)\r\n\r\n## B\r\n",
+        ),
+        (
+            "```\n## Lessons learned\n# x\n```\n",
+            "```\n## Lessons learned\n# x\n```\n\n## Lessons learned\n\n- Dry first (ev_1)\n",
+        ),
+        (
+            "## Lessons learned\n\n```sh\n# a comment\n```\n\n\n\n## B\n",
+            "## Lessons learned\n\n```sh\n# a comment\n```\n- Dry first (ev_1)\n\n\n\n## B\n",
+        ),
         ("## LESSONS LEARNED\n\n- a\n", "## LESSONS LEARNED\n\n- a\n- Dry first (ev_1)\n"),
     ],
 )
