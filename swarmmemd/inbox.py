@@ -82,8 +82,12 @@ def new_id() -> str:
 
 
 def posts(state: Directory) -> list[tuple[str, Post | str]]:
-    """The posts that wait, by file name; in the place of one that is none the reason."""
-    with state.child(INBOX, create=True, permissions=0o700) as inbox:
+    """The posts that wait, by file name; in the place of one that is none the reason. Raises OSError."""
+    try:
+        inbox = state.child(INBOX)
+    except FileNotFoundError:
+        return []
+    with inbox:
         return [(name, _post(inbox, name)) for name in inbox.names() if name.endswith(_POST)]
 
 

@@ -71,6 +71,7 @@ class Tree:
         self._clock = clock
         self._instance = instance
         self._listed_well = False
+        self._inbox_trouble = ""
 
     def discover(self) -> Found:
         """Lists the profiles and tracks the workers among them. Raises `HeldError` if another daemon writes to a
@@ -166,6 +167,8 @@ class Tree:
         unread += [
             f"{one.id}/{path}: {why}" for one in workers for path, why in one.refused_handoffs().items()
         ]
+        if self._inbox_trouble:
+            unread.append(self._inbox_trouble)
         if self.audit.trouble:
             unread.append(self.audit.trouble)
         return (*unread, *(f"{one.id}/{o.path}: {o.reason}" for one in workers for o in one.obstacles))
@@ -178,10 +181,21 @@ class Tree:
     def everything(self) -> Report:
         """One turn for every worker."""
         self.look_at_archives()
-        self.take_posts()
+        self._inbox_trouble = ""
+        with self._about_inbox():
+            self.take_posts()
         report = self.turns.run(tuple(self.turns.workers))
-        self.posted(report)
+        with self._about_inbox():
+            self.posted(report)
         return report
+
+    @contextmanager
+    def _about_inbox(self) -> Iterator[None]:
+        """An inbox that cannot be read stops no turn: what waits there waits on."""
+        try:
+            yield
+        except OSError as error:
+            self._inbox_trouble = f"{error.filename or layout.INBOX}: {error.strerror or error}"
 
     def take_posts(self) -> frozenset[WorkerId]:
         """Hands the posts in the inbox to their workers, and says to whom. What is none is set aside with its reason.

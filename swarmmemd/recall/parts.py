@@ -26,7 +26,7 @@ from swarmmemd.memory.summaries import summary_of
 from swarmmemd.mending import Fault, Mended, mend_entries, mend_lines, mend_summary
 from swarmmemd.mending.entries import heading_of
 from swarmmemd.mending.summary import mission_named
-from swarmmemd.mending.values import Due, Need, counted, is_damaged
+from swarmmemd.mending.values import Due, Need, counted
 from swarmmemd.model import Event, MissionId, WorkerId, mission_id, utc_day, worker_id
 from swarmmemd.observation import RosterWorker
 from swarmmemd.redact import Redactor
@@ -291,15 +291,13 @@ class _Worker:
             yield part if part.faults else self._copy(part, right, source)
 
     def _copy(self, part: Part, right: bytes, source: bool) -> Part:
-        """A copy of the handoff that counts. In a source a new text is somebody's handoff; elsewhere it is somebody's
-        own affair, unless it is the copy, edited."""
+        """A copy of the handoff that counts. In a source a new text is somebody's handoff; elsewhere it is none, and
+        stands in the way of the copy: `rebuild` keeps it aside."""
         if part.data == right:
             return replace(part, right=right)
         what = self._absent_or_known(part)
-        if what is None and not source and not is_damaged(part.data or b"", right):
-            return replace(part, notes=(Fault(1, "it is somebody else's text"),))
         if what is None and not source:
-            what = "the copy was changed or cut off"
+            what = "the copy was changed, cut off or replaced"
         return self._new(part, right) if what is None else self._faulty(part, right, what)
 
     def _absent_or_known(self, part: Part) -> str | None:
