@@ -187,6 +187,8 @@ class Daemon:
             one = self._running.turns.workers.get(worker)
             if one is not None and one.due is not None:
                 self._running.schedule.at(worker, one.due)
+            if one is not None:
+                self._sweeps.watch_chat(worker)
             if one is not None and one.state is not None:
                 self._running.plan.follow_handoffs(worker, one.state.current is not None)
 

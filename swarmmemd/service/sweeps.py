@@ -95,6 +95,13 @@ class Sweeps:
         """When the chats of the workers at work are due, monotonic; infinite if nobody is at work."""
         return self._hot_at
 
+    def watch_chat(self, worker: WorkerId) -> None:
+        """The worker was looked at: if it is at work now, its chat is looked at often from now on."""
+        now = self._running.now()
+        if worker not in self._hot and self._at_work(worker, now):
+            self._hot = (*self._hot, worker)
+            self._hot_at = min(self._hot_at, now + HOT)
+
     def hot(self) -> None:
         """Looks at the chats of the workers at work, if they are due."""
         now = self._running.now()
