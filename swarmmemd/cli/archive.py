@@ -4,15 +4,15 @@ import time
 
 import click
 
+from swarmmemd.cli.asking import answered, succeeded
 from swarmmemd.cli.options import as_mission, common_options, load_config
 from swarmmemd.cli.output import say_line
-from swarmmemd.errors import Exit, HeldError, NotRunningError, StorageError
+from swarmmemd.errors import Exit, HeldError
 
 _EPILOG = """\b
 Examples:
   swarmmemd archive mission-x
 """
-_PATIENCE = 60.0
 
 
 @click.command("archive", epilog=_EPILOG)
@@ -26,8 +26,7 @@ def archive_command(ctx: click.Context, mission: str, allow_root: bool) -> int:
     The daemon does this by itself when a mission completes; doing it again changes nothing. Where a daemon
     runs, it does the work. Exits 1 if no worker has completed the mission.
     """
-    from swarmmemd.inbox import Request, ask
-    from swarmmemd.instance import is_running
+    from swarmmemd.inbox import Request
     from swarmmemd.tree import open_tree
     from swarmmemd.turn import Clock
 
@@ -36,16 +35,8 @@ def archive_command(ctx: click.Context, mission: str, allow_root: bool) -> int:
     try:
         with open_tree(config, Clock(monotonic=time.monotonic, wall=time.time), allow_root) as tree:
             changed = tree.archive(id)
-    except HeldError:
-        if is_running(config.state_dir) is None:
-            raise
-        answer = ask(config.state_dir, Request("archive", mission=id), _PATIENCE)
-        if answer is None:
-            raise NotRunningError(
-                "The daemon did not take up the request in a minute", "See: swarmmemd status"
-            ) from None
-        if answer.problems:
-            raise StorageError("; ".join(answer.problems), "Check what stands there.") from None
+    except HeldError as held:
+        answer = succeeded(answered(config.state_dir, Request("archive", mission=id), held))
         changed = answer.changed
     if changed is None:
         say_line(f"No worker has completed {mission}", err=True)

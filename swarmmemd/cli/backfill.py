@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from swarmmemd.cli.asking import answered
 from swarmmemd.cli.options import common_options, load_config
 from swarmmemd.cli.output import say_line, say_progress
-from swarmmemd.errors import Exit, HeldError, NotRunningError, UsageError
+from swarmmemd.errors import Exit, HeldError, UsageError
 
 if TYPE_CHECKING:
     from swarmmemd.config import Config
@@ -52,8 +53,8 @@ def backfill_command(
     try:
         with open_tree(config, Clock(monotonic=time.monotonic, wall=time.time), allow_root) as tree:
             problems = _here(tree, only, start, dry_run)
-    except HeldError:
-        problems = _by_the_daemon(config, only, start, dry_run)
+    except HeldError as held:
+        problems = _by_the_daemon(config, only, start, dry_run, held)
     for problem in problems:
         say_line(problem, err=True)
     return Exit.NOTHING if problems else Exit.DONE
@@ -76,17 +77,18 @@ def _here(tree: "Tree", only: "WorkerId | None", since: int, dry: bool) -> list[
     return problems
 
 
-def _by_the_daemon(config: "Config", only: "WorkerId | None", since: int, dry: bool) -> list[str]:
-    from swarmmemd.inbox import Request, ask
+def _by_the_daemon(
+    config: "Config", only: "WorkerId | None", since: int, dry: bool, held: HeldError
+) -> list[str]:
+    from swarmmemd.inbox import Request
     from swarmmemd.instance import is_running
 
     if is_running(config.state_dir) is None:
-        raise NotRunningError("Another program holds the locks", "See: swarmmemd status")
+        raise held  # and so nobody knows the workers
     problems: list[str] = []
     for worker in _chosen(_known(config.state_dir), only):
-        answer = ask(config.state_dir, Request("backfill", worker=worker, since=since, dry=dry), _PATIENCE)
-        if answer is None:
-            raise NotRunningError("The daemon did not take up the request", "See: swarmmemd status")
+        request = Request("backfill", worker=worker, since=since, dry=dry)
+        answer = answered(config.state_dir, request, held, _PATIENCE)
         problems += answer.problems
         _tell(worker, answer.events, dry)
     return problems

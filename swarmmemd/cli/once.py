@@ -1,14 +1,13 @@
 """`swarmmemd once`: one turn for every worker; where a daemon runs, it is asked to do it."""
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from swarmmemd.cli.options import common_options, load_config
 from swarmmemd.cli.output import say_line
-from swarmmemd.errors import Exit, HeldError, NotRunningError
+from swarmmemd.errors import Exit, HeldError
 
 if TYPE_CHECKING:
     from swarmmemd.config import Config
@@ -20,7 +19,6 @@ Examples:
   swarmmemd once
   */5 * * * *  swarmmemd once        (as a cron job instead of the daemon)
 """
-_PATIENCE = 60.0
 _TRIES = 10.0
 """Seconds during which files that are being written are tried again."""
 
@@ -40,12 +38,11 @@ def once_command(ctx: click.Context, allow_root: bool) -> int:
     config = load_config(ctx).config
     try:
         answer = _turn(config, Clock(monotonic=time.monotonic, wall=time.time), allow_root)
-    except HeldError:
-        from swarmmemd.instance import is_running
+    except HeldError as held:
+        from swarmmemd.cli.asking import answered
+        from swarmmemd.inbox import Request
 
-        if is_running(config.state_dir) is None:
-            raise
-        answer = _ask(config.state_dir)
+        answer = answered(config.state_dir, Request("once"), held)
     for problem in answer.problems:
         say_line(problem, err=True)
     say_line(f"{answer.workers} workers looked at, {answer.events} new events")
@@ -63,12 +60,3 @@ def _turn(config: "Config", clock: "Clock", allow_root: bool) -> "Answer":
             return Answer(0, 0, (f"{config.profiles_root}: {found.trouble}",))
         events = tree.until_still(_TRIES)
         return Answer(len(tree.turns.workers), events, tree.problems())
-
-
-def _ask(state_dir: Path) -> "Answer":
-    from swarmmemd.inbox import Request, ask
-
-    answer = ask(state_dir, Request("once"), _PATIENCE)
-    if answer is None:
-        raise NotRunningError("The daemon did not take up the request in a minute", "See: swarmmemd status")
-    return answer

@@ -4,16 +4,16 @@ import time
 
 import click
 
+from swarmmemd.cli.asking import answered, succeeded
 from swarmmemd.cli.options import common_options, load_config
 from swarmmemd.cli.output import say_line
-from swarmmemd.errors import Exit, HeldError, NotRunningError, StorageError, UsageError
+from swarmmemd.errors import Exit, HeldError, UsageError
 
 _EPILOG = """\b
 Examples:
   swarmmemd promote ev_8c1f6a31f7df41a2a5b1b6c4a0e9d3
   swarmmemd promote ev_8c1f6a31f7df41a2a5b1b6c4a0e9d3 --text "Run the migrations before the tests"
 """
-_PATIENCE = 60.0
 
 
 @click.command("promote", epilog=_EPILOG)
@@ -28,8 +28,7 @@ def promote_command(ctx: click.Context, event: str, text: str | None, allow_root
     The event's id stands behind it as evidence. Once is enough: a second time changes nothing. Where a daemon
     runs, it does the work. Exits 1 if there is no such event.
     """
-    from swarmmemd.inbox import Request, ask
-    from swarmmemd.instance import is_running
+    from swarmmemd.inbox import Request
     from swarmmemd.model import EventId
     from swarmmemd.text import whole
     from swarmmemd.tree import open_tree
@@ -44,16 +43,8 @@ def promote_command(ctx: click.Context, event: str, text: str | None, allow_root
             tree.discover()
             done = tree.promote(EventId(event), text)
             tree.settle()
-    except HeldError:
-        if is_running(config.state_dir) is None:
-            raise
-        answer = ask(config.state_dir, Request("promote", event=event, text=text), _PATIENCE)
-        if answer is None:
-            raise NotRunningError(
-                "The daemon did not take up the request in a minute", "See: swarmmemd status"
-            ) from None
-        if answer.problems:
-            raise StorageError("; ".join(answer.problems), "Check what stands there.") from None
+    except HeldError as held:
+        answer = succeeded(answered(config.state_dir, Request("promote", event=event, text=text), held))
         done = None if answer.changed is None else bool(answer.changed)
     if done is None:
         say_line(f"There is no event {event}", err=True)

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from swarmmemd.cli.asking import answered
 from swarmmemd.cli.options import common_options, load_config
 from swarmmemd.cli.output import say, say_line
-from swarmmemd.errors import Exit, HeldError, NotRunningError, UsageError
+from swarmmemd.errors import Exit, HeldError, UsageError
 from swarmmemd.text import one_row
 
 if TYPE_CHECKING:
@@ -81,8 +82,7 @@ def _is_known(config: "Config", worker: "WorkerId") -> bool:
 def _rebuild(
     config: "Config", worker: "WorkerId | None", mission: "MissionId | None", allow_root: bool
 ) -> int:
-    from swarmmemd.inbox import Request, ask
-    from swarmmemd.instance import is_running
+    from swarmmemd.inbox import Request
     from swarmmemd.rebuild import rebuild
     from swarmmemd.tree import open_tree
     from swarmmemd.turn import Clock
@@ -93,14 +93,9 @@ def _rebuild(
             tree.until_still(_STILL)
             done = rebuild(tree, worker, mission)
             changed, problems = done.changed, done.problems
-    except HeldError:
-        if is_running(config.state_dir) is None:
-            raise
-        answer = ask(config.state_dir, Request("rebuild", mission=mission, worker=worker), _PATIENCE)
-        if answer is None:
-            raise NotRunningError(
-                "The daemon did not take up the request in ten minutes", "See: swarmmemd status"
-            ) from None
+    except HeldError as held:
+        request = Request("rebuild", mission=mission, worker=worker)
+        answer = answered(config.state_dir, request, held, _PATIENCE)
         changed, problems = answer.files, answer.problems
     for problem in dict.fromkeys(problems):
         say_line(one_row(problem, _WIDTH), err=True)
