@@ -42,6 +42,9 @@ class UserManager:
         if done.returncode == _REFUSED:
             reason = done.stdout.strip().splitlines()[-1]
             assert not os.environ.get("NEED_USER_MANAGER"), reason
+            # Something that is not installed, unlike something that the kernel refuses, is a failure in CI.
+            missing = reason.startswith("no user manager: no ")
+            assert not (missing and os.environ.get("SWARMMEMD_CI")), reason
             pytest.skip(reason)
         assert done.returncode == 0, done.stdout + done.stderr
 
