@@ -242,10 +242,6 @@ class Appending:
         found = os.fstat(self._descriptor)
         return Mark(found.st_dev, found.st_ino, found.st_size)
 
-    def modified(self) -> float:
-        """When it was last written, seconds of the wall clock."""
-        return os.fstat(self._descriptor).st_mtime
-
     def read(self, start: int, limit: int | None = None) -> bytes:
         """The bytes from `start` on."""
         parts: list[bytes] = []
