@@ -147,9 +147,6 @@ class _Reading:
     def _sight(self, message: Message) -> Heard:
         """The message as one that was never seen before."""
         self._sights += 1
-        return self._sight_of(message)
-
-    def _sight_of(self, message: Message) -> Heard:
         return Heard(
             first=self._sights,
             last=self._sights,
@@ -162,10 +159,14 @@ class _Reading:
 
     def _seen_again(self, known: Heard, message: Message) -> Heard:
         """One more row with a known text, which does not count."""
-        here = self._sight_of(message)
-        kept = replace(here, first=known.first, last=known.last, copies=known.copies, copied=known.copied)
         return replace(
-            kept, mission=known.mission, number=known.number, count=known.count, rows=known.rows + 1
+            known,
+            row=message.row,
+            session=message.session,
+            at=message.at,
+            generation=self._state.generation,
+            seen=self._sights,
+            rows=known.rows + 1,
         )
 
     def _note(self, key: str, heard: Heard) -> None:
@@ -185,19 +186,18 @@ class _Reading:
         `again`: it is a known row, whatever its id. Otherwise the old row stands no more, or in an earlier session,
         and nobody said anything new meanwhile. The text can have stood in several rows, and each has a copy.
         """
-        old = self._seen_again(known, message)
-        if again:
-            return old
-        stands = self._stands(known.row, known.generation)
         moved = known.session != message.session and self._same_line(known, message)
-        if known.session != message.session and not moved and message.at <= known.at:
+        elsewhere = known.session != message.session and not moved
+        if elsewhere and (again or message.at <= known.at):
             return known  # written into another conversation
-        first = not stands or moved
-        if not (first or known.copies) or self._asked_since(message.session, known.seen):
+        left = moved or not self._stands(known.row, known.generation)
+        since = known.seen if left else known.copied
+        if not again and (not (left or known.copies) or self._asked_since(message.session, since)):
             return None
-        if first:
-            return replace(old, copied=True, copies=known.rows - 1, rows=1)
-        return replace(old, copied=True, copies=known.copies - 1)
+        here = self._seen_again(known, message)
+        if left:
+            return replace(here, copied=max(known.seen, 1), copies=known.rows - 1, rows=1)
+        return replace(here, copies=max(known.copies - 1, 0))
 
     def _same_line(self, known: Heard, message: Message) -> bool:
         return known.session == message.line or (message.line != message.session)
