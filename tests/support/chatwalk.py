@@ -111,7 +111,7 @@ class Life:
             tuple[str, str], tuple[int, int]
         ] = {}  # when they counted last, and for which dispatch
         self._many: set[str] = set()  # texts that stand in several rows
-        self._rewritten_at = 0
+        self._doubled_at = 0
         self._rewritten: set[str] = set()  # texts that stand in rows which were written again, or no more
         self._copies: list[Path] = []
         self.profile.runtime(
@@ -277,25 +277,24 @@ class Life:
 
     def _deliver_first(self) -> bool | None:
         """The prompt, perhaps the answer too, stands in the chat before `runtime.json` says anything."""
-        if (
-            self._queue
-            or self.style == "one-line"
-            or (self.style == "raw" and (self._unseen or self.world.watched))
-        ):
+        if self._queue or self.style == "one-line":
+            return False
+        over = bool(self.given) and self.given[-1].number in self._answered
+        if self.style == "raw" and (self.world.watched or (self._unseen and not over)):
             return False
         if self._unseen_dispatch:
             self.world.look()
-        given, text = self._task(new=True)
-        form = "Required Checkpoint Format" in text
+        given, text = self._task(new=not over)
+        seen = over or "Required Checkpoint Format" in text
         self._current = None
         self._begin(given, text)
-        if form:
+        if seen:
             self._maybe_look()
         early: list[Answer] = []
         self.world.wait(500, 15_000)
         if self.world.random.random() < 0.6:
-            early.append(self._message(given, self.world.random.choice(("DONE", "IN_PROGRESS"))))
-            if form:
+            early.append(self._early_answer(given))
+            if seen:
                 self._maybe_look()
             self.world.wait(500, 15_000)
         given = msgspec.structs.replace(given, at=self.world.now)
@@ -305,6 +304,17 @@ class Life:
             self._count(msgspec.structs.replace(answer, owner=given))
         self._maybe_look()
         return None
+
+    def _early_answer(self, given: Given) -> Answer:
+        """New words; or, where the same task is given once more, perhaps those of the last answer."""
+        last = self._answers[-1] if self._answers else None
+        again = last is not None and self.given[-1].assignment == given.assignment
+        if again and last is not None and last.owner is self.given[-1] and last.text not in self._rewritten:
+            if len(last.blocks) == 1 and self.world.random.random() < 0.5:
+                self._say("assistant", self._stored(last.text))
+                self._many.add(last.text)
+                return last
+        return self._message(given, self.world.random.choice(("DONE", "IN_PROGRESS")))
 
     def _maybe_look(self) -> None:
         if self.world.random.random() < 0.4:
@@ -368,7 +378,7 @@ class Life:
             return False
         if later and owner.number < number:
             return False  # an earlier dispatch's words for a later one, only so
-        if asked and old.text in self._many and self._asked_at <= self._rewritten_at:
+        if asked and old.text in self._many and self._asked_at <= self._doubled_at:
             return False  # it may be one more copy
         self._say("assistant", self._stored(old.text))
         self._many.add(old.text)
@@ -462,7 +472,6 @@ class Life:
     def _touch(self) -> None:
         self._rewritten |= set(self._texts) - {ONE_LINE}
         self._rewritten |= {answer.text for answer in self._answers}
-        self._rewritten_at = self._sight
 
     def _tail(self) -> list[tuple[Any, ...]]:
         """The newest rows; never without the nearest user row, nor without one that nobody has looked at."""
@@ -535,6 +544,7 @@ class Life:
         for _ in range(82 if self.world.random.random() < 0.03 and len(rows) < 30 else 1):
             self._copy(rows, "old")
         self._many |= {answer.text for answer in self._answers}
+        self._doubled_at = self._sight
 
     def _retry(self) -> bool | None:
         """The last answers are taken back, and what was before is written again."""
