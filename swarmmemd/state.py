@@ -106,9 +106,8 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     `first` and `last` number the sights of the worker's chat: when the text was new, and when it counted last.
     `row`, `session`, `at` and `generation` are of the newest row with it. `mission` and `number` name the dispatch
     that it was given to (number 0: to none), `count` how often it counted there. `seen` is the sight of the newest
-    row; where that was written from older ones, `copied` is the sight of the newest of these (0: it was not). `rows` is
-    in how many rows the text stands, and `copies` how many of the older ones may still be written again. Only digests
-    are kept of texts.
+    row; a copy keeps that of the row it was written from, and says so by `copied`. `rows` is in how many rows the text
+    stands, and `copies` how many of those that stood before may still be written again. Only digests are kept of texts.
     """
 
     first: int
@@ -123,7 +122,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     seen: int = 0
     rows: int = 1
     copies: int = 0
-    copied: int = 0
+    copied: bool = False
 
 
 class Asked(msgspec.Struct, frozen=True):

@@ -193,13 +193,14 @@ class _Reading:
         if elsewhere and (again or message.at <= known.at):
             return known  # written into another conversation
         left = moved or not self._stands(known.row, known.generation)
-        since = known.seen if left else known.copied
-        if not again and (not (left or known.copies) or self._asked_since(message.session, since)):
+        if not again and (not (left or known.copies) or self._asked_since(message.session, known.seen)):
             return None
         here = self._seen_again(known, message)
         if left:
-            return replace(here, copied=max(known.seen, 1), copies=known.rows - 1, rows=1)
-        return replace(here, copies=max(known.copies - 1, 0))
+            return replace(here, seen=known.seen, copied=True, copies=known.rows - 1, rows=1)
+        if known.copies:
+            return replace(here, seen=known.seen, copies=known.copies - 1)
+        return here
 
     def _same_line(self, known: Heard, message: Message) -> bool:
         return known.session == message.line or (message.line != message.session)

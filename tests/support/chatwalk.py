@@ -7,7 +7,7 @@ it open whose an answer is, the walk has a look taken first, or takes another st
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -211,7 +211,8 @@ class Life:
             else f"{text}\n\nOnce more, for the {self.world.name()}th time."
         )
 
-    def _write_dispatch(self, given: Given) -> None:
+    def _write_dispatch(self, given: Given, early: Sequence[Answer] = ()) -> None:
+        """`runtime.json` says so; what stands in the chat `early` answers it."""
         again = bool(self.given) and self.given[-1].assignment == given.assignment
         if again:
             # That the task ended, and that it began once more, are states that nothing else tells of.
@@ -220,6 +221,8 @@ class Life:
         self.profile.dispatch(given.task, given.mission, given.assignment, self._minutes())
         self._open = self._unseen_dispatch = True
         self.told += f" | {given}"
+        for answer in early:
+            self._count(msgspec.structs.replace(answer, owner=given))
         if again:
             self.world.glance()
 
@@ -298,10 +301,8 @@ class Life:
                 self._maybe_look()
             self.world.wait(500, 15_000)
         given = msgspec.structs.replace(given, at=self.world.now)
-        self._write_dispatch(given)
+        self._write_dispatch(given, early)
         self._current = given
-        for answer in early:
-            self._count(msgspec.structs.replace(answer, owner=given))
         self._maybe_look()
         return None
 
