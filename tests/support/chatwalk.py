@@ -309,12 +309,16 @@ class Life:
     def _early_answer(self, given: Given) -> Answer:
         """New words; or, where the same task is given once more, perhaps those of the last answer."""
         last = self._answers[-1] if self._answers else None
-        again = last is not None and self.given[-1].assignment == given.assignment
-        if again and last is not None and last.owner is self.given[-1] and last.text not in self._rewritten:
-            if len(last.blocks) == 1 and self.world.random.random() < 0.5:
-                self._say("assistant", self._stored(last.text))
-                self._many.add(last.text)
-                return last
+        again = self.given and self.given[-1].assignment == given.assignment
+        if last is None or not again or last.owner is not self.given[-1]:
+            return self._new_early_answer(given)
+        if len(last.blocks) > 1 or last.text in self._rewritten or self.world.random.random() < 0.5:
+            return self._new_early_answer(given)
+        self._say("assistant", self._stored(last.text))
+        self._many.add(last.text)
+        return last
+
+    def _new_early_answer(self, given: Given) -> Answer:
         return self._message(given, self.world.random.choice(("DONE", "IN_PROGRESS")))
 
     def _maybe_look(self) -> None:
