@@ -110,6 +110,7 @@ class Life:
         self._words: dict[
             tuple[str, str], tuple[int, int]
         ] = {}  # when they counted last, and for which dispatch
+        self._said_in: dict[str, str] = {}  # the session in which a text counted last
         self._many: set[str] = set()  # texts that stand in several rows
         self._doubled_at = 0
         self._rewritten: set[str] = set()  # texts that stand in rows which were written again, or no more
@@ -312,6 +313,8 @@ class Life:
         again = self.given and self.given[-1].assignment == given.assignment
         if last is None or not again or last.owner is not self.given[-1]:
             return self._new_early_answer(given)
+        if self._said_in[last.text] != self._session:
+            return self._new_early_answer(given)
         if len(last.blocks) > 1 or last.text in self._rewritten or self.world.random.random() < 0.5:
             return self._new_early_answer(given)
         self._say("assistant", self._stored(last.text))
@@ -361,6 +364,7 @@ class Life:
 
     def _count(self, answer: Answer) -> None:
         self._answers.append(answer)
+        self._said_in[answer.text] = self._session
         for state, result in answer.blocks:
             self._sight += 1
             self._words[state, result] = (self._sight, answer.owner.number)
@@ -387,7 +391,7 @@ class Life:
             return False  # it may be one more copy
         self._say("assistant", self._stored(old.text))
         self._many.add(old.text)
-        if asked or later:
+        if asked or (later and self._said_in[old.text] == self._session):
             self._count(msgspec.structs.replace(old, owner=owner))
         return None
 
