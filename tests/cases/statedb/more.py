@@ -155,6 +155,44 @@ def twice_3(p: Profile) -> None:
     p.say("assistant", block("DONE", "It burns"), 63)
 
 
+@step("same-task-before-its-dispatch")
+def again_early_1(p: Profile) -> None:
+    begin(p, "Sweep the chimney", 116)
+    p.say("assistant", block("DONE", "It draws"), 3)
+    p.runtime_done(block("DONE", "It draws"), "It draws", 3.1)
+
+
+@step("same-task-before-its-dispatch")
+def again_early_2(p: Profile) -> None:
+    p.say("user", prompt("Sweep the chimney"), 60)
+    p.say("assistant", block("DONE", "It draws"), 60.2)
+
+
+@step("same-task-before-its-dispatch")
+def again_early_3(p: Profile) -> None:
+    p.dispatch("Sweep the chimney", *ids(116), at=60.4)
+
+
+@step("raw-prompt-before-its-dispatch")
+def raw_early_1(p: Profile) -> None:
+    p.dispatch("Oil the hinges", *ids(117), at=0)
+    p.session("main")
+    p.say("user", "Oil the hinges", 0.05)
+    p.say("assistant", block("DONE", "No hinge squeaks"), 3)
+    p.runtime_done(block("DONE", "No hinge squeaks"), "No hinge squeaks", 3.1)
+
+
+@step("raw-prompt-before-its-dispatch")
+def raw_early_2(p: Profile) -> None:
+    p.say("user", "Oil the lock", 10)
+    p.say("assistant", block("DONE", "The key turns"), 10.2)
+
+
+@step("raw-prompt-before-its-dispatch")
+def raw_early_3(p: Profile) -> None:
+    p.dispatch("Oil the lock", *ids(117, "b"), at=10.4)
+
+
 @step("old-memory-in-the-prompt")
 def memory_1(p: Profile) -> None:
     begin(p, "Tune the violin", 107)
