@@ -19,7 +19,7 @@ from swarmmemd.derive.chat import keys
 from swarmmemd.layout import CHAT
 from swarmmemd.model import Absent, Unreadable, WorkerId
 from swarmmemd.observation import Chat, ChatFile, Message
-from swarmmemd.sources.file import Signature, Unchanged, signature
+from swarmmemd.sources.file import YOUNG, Signature, Unchanged, is_young, signature
 from swarmmemd.sources.rows import Row, Session, message
 from swarmmemd.state import ChatState, Heard
 
@@ -31,7 +31,6 @@ _LONGEST_ROW = 4 * 1024 * 1024
 _BEFORE = 400
 """Rows before the first that is news whose texts are remembered: a compaction can write them once more."""
 _TRIES = 3
-_YOUNG = 0.02
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 60.0
 _OWNER_COMMITS = 0.05
@@ -125,8 +124,8 @@ class ChatSource:
         after = self._signatures()
         self._seen = found if found[:1] != after[:1] or _grew(found, after) else after
         self._tries, self.trouble, self.failing_since, self.read_at = 0, None, None, wall
-        young = any(one is not None and 0 <= wall - one.mtime_ns / 1e9 < _YOUNG for one in found)
-        self.due = now if self.more or self._seen != after else now + _YOUNG if young else None
+        young = any(one is not None and is_young(one.mtime_ns, wall) for one in found)
+        self.due = now if self.more or self._seen != after else now + YOUNG if young else None
         news = chat.messages or chat.restarted or wanted.state is None
         return chat if news else Unchanged()
 

@@ -22,8 +22,10 @@ T = TypeVar("T")
 _RETRIES = (0.02, 0.05, 0.1, 0.25, 0.5)
 """Seconds until the next try while a file is being written; after them it doubles up to a minute."""
 _LONGEST_WAIT = 60.0
-_YOUNG = 0.02
+YOUNG = 0.02
 """Seconds. A file written less than this ago can change again within one tick of its clock: read it again."""
+_TAKEN_EARLIER = 1.0
+"""Seconds. So much earlier than a file is looked at can the time of the look be taken."""
 _GONE_AFTER = 1.0
 
 
@@ -39,6 +41,12 @@ class Signature(msgspec.Struct, frozen=True):
     ctime_ns: int
     inode: int
     device: int
+
+
+def is_young(mtime_ns: int, wall: float) -> bool:
+    """Whether a file of that time can change again within one tick of its clock. It may have been written after the
+    time of the look, `wall`, was taken."""
+    return -_TAKEN_EARLIER < wall - mtime_ns / 1e9 < YOUNG
 
 
 def signature(found: os.stat_result) -> Signature:
@@ -117,8 +125,7 @@ class FileSource(Generic[T]):
     def _accept(self, found: Signature, hashed: bytes, now: float, wall: float) -> None:
         self._seen, self._hash = found, hashed
         self._tries, self.trouble, self.failing_since, self.read_at = 0, None, None, wall
-        young = 0 <= wall - found.mtime_ns / 1e9 < _YOUNG
-        self.due = now + _YOUNG if young else None
+        self.due = now + YOUNG if is_young(found.mtime_ns, wall) else None
 
     def _failed(self, now: float, reason: str, found: Signature | None = None) -> Unreadable:
         wait = (

@@ -17,7 +17,7 @@ import msgspec
 
 from swarmmemd.durable import Directory, open_file
 from swarmmemd.observation import TranscriptPosition, TranscriptText
-from swarmmemd.sources.file import Signature, signature
+from swarmmemd.sources.file import YOUNG, Signature, is_young, signature
 from swarmmemd.sources.portion import STILL, Added, Held, Left, last_words, left, portion
 
 _PORTION = 1 << 20
@@ -30,8 +30,6 @@ _MARKED = 1024
 """Bytes at the beginning, and before the offset, by which a file is known again."""
 _ABOVE = 4096
 """Bytes above the offset in which the announcement of a block is looked for."""
-_YOUNG = 0.02
-"""Seconds. A file written less than this ago can change again within one tick of its clock."""
 _RETRY = 10.0
 _LONG_LINE = "a line longer than 1 MiB was skipped"
 _MAGIC = frozenset("*?[")
@@ -274,7 +272,7 @@ class _Reading:
         read = portion(added, file.held, now)
         self.offset += read.size
         file.held = read.held
-        file.wake = now if more else _wake(read.held, waits, age, now)
+        file.wake = now if more else _wake(read.held, waits, is_young(self.found.st_mtime_ns, wall), now)
         if not undecided:
             file.left = left(added, read, self.found.st_mtime_ns // 1_000_000)
         if (undecided or self.renamed) and not file.rests:
@@ -372,9 +370,9 @@ def _last_words(name: str, before: Left, position: TranscriptPosition) -> list[T
     return [whole] if text else []
 
 
-def _wake(held: Held | None, waits: float, age: float, now: float) -> float:
+def _wake(held: Held | None, waits: float, young: bool, now: float) -> float:
     """When a block that waits is at its end, or when a file that was just written may have changed unseen."""
-    wake = now + _YOUNG if 0 <= age < _YOUNG else inf
+    wake = now + YOUNG if young else inf
     return min(wake, now + waits, held.since + STILL) if held is not None else wake
 
 
