@@ -193,12 +193,13 @@ class _Reading:
         if elsewhere and (again or message.at <= known.at):
             return known  # written into another conversation
         left = moved or not self._stands(known.row, known.generation)
-        if not again and (not (left or known.copies) or self._asked_since(message.session, known.seen)):
+        asked = self._asked_since(message.session, known.seen)
+        if not again and (asked or not (left or known.copies)):
             return None
         here = self._seen_again(known, message)
         if left:
             return replace(here, seen=known.seen, copied=True, copies=known.rows - 1, rows=1)
-        if known.copies:
+        if known.copies and not asked:
             return replace(here, seen=known.seen, copies=known.copies - 1)
         return here
 

@@ -267,3 +267,16 @@ def test_a_remark_to_a_worker_at_work_holds_nothing() -> None:
     worker.look(1, worker.user("Pour the floor", 0.1), runtime=dispatched(A, "Pour the floor", 0))
     rows = worker.user("Is it level?", 2), worker.answer(block(), 2.1)
     assert worker.look(2.2, *rows) == [(A, "still soft")]
+
+
+def test_rows_that_are_doubled_behind_a_question_have_copies_behind_it() -> None:
+    """Though an earlier compaction left some of their copies out."""
+    worker = Worker()
+    old = [message.row for message in _soft_twice(worker)]
+    rows = worker.user(LINE, 0.1), worker.answer(block(), 3), worker.user("And now?", 12)
+    assert worker.look(13, *rows, gone=old) == []
+    doubled = worker.answer(block(), 3), worker.user("And now?", 12)
+    assert worker.look(14, *doubled) == []
+    gone = [message.row for message in (*rows, *doubled)]
+    copies = [worker.answer(block(), 15), worker.user("And now?", 15.01), worker.answer(block(), 15.02)]
+    assert worker.look(16, *copies, gone=gone) == []
