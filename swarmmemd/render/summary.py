@@ -43,7 +43,7 @@ PLACEHOLDER = "- None yet."
 _TEMPLATE = frozenset({PLACEHOLDER, "- ...", "..."})
 _PLACEHOLDERS = {OBJECTIVE: _TEMPLATE | {"<mission objective>"}}
 _LISTS = frozenset({DECISIONS, FILES, CHECKPOINTS, BLOCKERS})
-_KEYS = ("Status", "Current assignment", "Last updated")
+STATE_KEYS = ("Status", "Current assignment", "Last updated")
 
 # Its number changes with every event: it is known by its shape, lest each earlier number stay as a foreign
 # line.
@@ -175,7 +175,7 @@ def _standing(summary: Summary) -> list[str]:
 
 def _values(summary: Summary) -> dict[str, str]:
     assignment = one_line(summary.assignment or "") or "none"
-    return dict(zip(_KEYS, (summary.status.value, assignment, iso(summary.updated)), strict=True))
+    return dict(zip(STATE_KEYS, (summary.status.value, assignment, iso(summary.updated)), strict=True))
 
 
 def _wanted(title: str, summary: Summary) -> list[str]:
@@ -353,7 +353,7 @@ def _rescue_known(parts: list[Part], their: Part, title: str, ours: Ours, eol: s
 
 def _their_blocks(title: str, their: Part) -> Iterator[Block]:
     """The blocks of a section; of the three bullets that are ours by name only what somebody hung on them."""
-    begins = tuple(f"- {key}:" for key in _KEYS)
+    begins = tuple(f"- {key}:" for key in STATE_KEYS)
     for block in blocks_of(their):
         if title != STATE or not block.plain or not block.lines[0].startswith(begins):
             yield block
