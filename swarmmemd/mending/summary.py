@@ -90,7 +90,8 @@ def _of_this_mission(text: str, summary: Summary, other: Summary | None) -> str:
         one = line.rstrip("\r\n")
         if line.startswith("# ") and not headed:
             headed = True
-            if (mission_named(_bytes(line)) or summary.mission) != summary.mission:
+            named = mission_named(_bytes(line)) or summary.mission
+            if named != summary.mission and (other or is_damaged(_bytes(one), _bytes(_h1(summary)))):
                 lines[at] = line.replace(one, _h1(summary))
         inside = (one.startswith("## ") and one[3:].strip() == OBJECTIVE) or (
             inside and not one.startswith("## ")
@@ -280,8 +281,9 @@ def _as_new(text: str, summary: Summary) -> str:
     eol = eol_of(text)
     head, rest = next((line for line in lines_of(text) if is_h1(line)), ""), fresh(summary).partition("\n")[2]
     new = (bare(head) + "\n" + rest).replace("\n", eol)
-    filled = [[bare(line) for line in lines_of(one) if not blank(line)] for one in (text, new)]
-    return new if filled[0] == filled[1] else text
+    said = [[bare(line) for line in lines_of(one) if not blank(line)] for one in (text, new)]
+    one, other = ([line for line in lines if line != PLACEHOLDER] for lines in said)
+    return new if one == other else text
 
 
 def _says(text: str, summary: Summary) -> list[tuple[str, list[str], list[str]]]:
