@@ -186,7 +186,7 @@ def test_no_link_is_followed_and_no_device_is_read(tmp_path: Path) -> None:
     (config.profiles_root / "painter-9" / "memory").symlink_to(outside)
     found = scan(config, SearchQuery(text="quetzal", scope="all"))
     assert found.hits == ()
-    assert [trouble for trouble in found.troubles if "painter-9" in trouble]
+    assert [trouble for trouble in found.troubles if "painter-9" in trouble.text]
 
 
 def test_hostile_files_do_no_harm(tmp_path: Path) -> None:
