@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import msgspec
 
@@ -15,7 +16,7 @@ import swarmmemd
 from swarmmemd import inbox, layout
 from swarmmemd.config import Config
 from swarmmemd.durable import Directory, private_directory, sweep_temporaries
-from swarmmemd.errors import DeniedError, StorageError
+from swarmmemd.errors import DeniedError, StorageError, system_error
 from swarmmemd.instance import Holder, Instance
 from swarmmemd.journal import Journal
 from swarmmemd.memory.audit import AuditLog
@@ -153,9 +154,7 @@ class Tree:
                 f"{stopped.obstacle.path}: {stopped.obstacle.reason}", "Try it again."
             ) from stopped
         except OSError as error:
-            raise StorageError(
-                f"{error.filename or worker}: {error.strerror}", "Check what stands there."
-            ) from error
+            raise system_error(error.filename or worker, error, "Check what stands there.") from error
 
     def problems(self) -> tuple[str, ...]:
         """What cannot be read or written now, a line each."""
@@ -171,7 +170,7 @@ class Tree:
             unread.append(self._inbox_trouble)
         if self.audit.trouble:
             unread.append(self.audit.trouble)
-        return (*unread, *(f"{one.id}/{o.path}: {o.reason}" for one in workers for o in one.obstacles))
+        return (*unread, *(f"{Path(one.id, o.path)}: {o.reason}" for one in workers for o in one.obstacles))
 
     def look_at_archives(self) -> None:
         """Looks whether somebody has changed a part of what was archived; the next turn archives it again."""
@@ -246,7 +245,9 @@ def open_tree(config: Config, clock: Clock, allow_root: bool = False, anew: bool
             tree = _opened(config, clock, stack, anew)
         except OSError as error:
             where = error.filename or config.state_dir
-            raise StorageError(f"{where}: {error.strerror}", "Free some space, or check the disk.") from error
+            raise system_error(
+                where, error, "Free some space, or check the disk and the permissions."
+            ) from error
         yield tree
 
 
@@ -299,14 +300,8 @@ def _refuse_root(config: Config) -> None:
 def _state_directory(config: Config) -> Directory:
     try:
         return private_directory(config.state_dir)
-    except PermissionError as error:
-        raise DeniedError(
-            f"{config.state_dir}: {error.strerror}", "Choose another with --state-dir."
-        ) from error
     except OSError as error:
-        raise StorageError(
-            f"{config.state_dir}: {error.strerror}", "Choose another with --state-dir."
-        ) from error
+        raise system_error(config.state_dir, error, "Choose another with --state-dir.") from error
 
 
 def _holder(config: Config, clock: Clock) -> Holder:

@@ -9,7 +9,7 @@ from pathlib import Path
 from swarmmemd.access import refused
 from swarmmemd.doctor.findings import Finding
 from swarmmemd.doctor.patient import Patient
-from swarmmemd.errors import ServiceError, StorageError, SwarmmemdError
+from swarmmemd.errors import NoJournalError, ServiceError, SwarmmemdError
 from swarmmemd.install.program import version_of
 from swarmmemd.journal import Filter, Follower
 from swarmmemd.layout import JOURNAL, LOG, TOKEN
@@ -144,7 +144,7 @@ def _journal(patient: Patient) -> Findings:
         return
     try:
         follower = Follower(path)
-    except StorageError:
+    except NoJournalError:
         return  # it is just being made
     except SwarmmemdError as error:
         yield Finding("journal", "problem", str(error), error.mend)

@@ -22,7 +22,7 @@ from swarmmemd.durable import (
     sweep_temporaries,
     version_at,
 )
-from swarmmemd.errors import StorageError
+from swarmmemd.errors import StorageError, system_error
 from swarmmemd.handoff import OWN, Author, sha256
 from swarmmemd.journal import Journal, KeptHandoff, Placing
 from swarmmemd.layout import Place
@@ -145,9 +145,7 @@ class SharedMemory:
                 f"{stopped.obstacle.path}: {stopped.obstacle.reason}", "Try it again."
             ) from stopped
         except OSError as error:
-            raise StorageError(
-                f"{error.filename or self._root}: {error.strerror}", "Check what stands there."
-            ) from error
+            raise system_error(error.filename or self._root, error, "Check what stands there.") from error
 
     def opened(self) -> Directory:
         """The shared root, made where it is missing. Raises OSError."""

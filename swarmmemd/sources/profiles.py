@@ -23,13 +23,20 @@ class Profiles(msgspec.Struct, frozen=True):
 def list_profiles(
     root: Path, roster: Collection[WorkerId], include: Collection[str], exclude: Collection[str]
 ) -> Profiles | Unreadable:
-    """Lists the root. A worker is a folder with a valid id that holds a `runtime.json` or that the roster names;
-    the globs narrow this. Other profiles are private. A root that cannot be listed says nothing."""
+    """The profiles in a root; one that cannot be listed says nothing."""
     try:
-        with os.scandir(root) as entries:
-            names = [entry.name for entry in entries if not entry.name.startswith(".") and _is_folder(entry)]
+        return profiles_in(root, roster, include, exclude)
     except OSError as error:
         return Unreadable((error.strerror or str(error)).lower())
+
+
+def profiles_in(
+    root: Path, roster: Collection[WorkerId], include: Collection[str], exclude: Collection[str]
+) -> Profiles:
+    """Lists the root. A worker is a folder with a valid id that holds a `runtime.json` or that the roster names;
+    the globs narrow this. Other profiles are private. Raises OSError where the root cannot be listed."""
+    with os.scandir(root) as entries:
+        names = [entry.name for entry in entries if not entry.name.startswith(".") and _is_folder(entry)]
     valid = [id for name in names if (id := worker_id(name)) is not None and _wanted(id, include, exclude)]
     workers = frozenset(id for id in valid if id in roster or _has_runtime(root / id))
     skipped = tuple(name for name in names if worker_id(name) is None and _has_runtime(root / name))
