@@ -67,8 +67,13 @@ class Launchd:
             return None
         return dict(re.findall(r"^\s*([\w ]+?) = (.*?)\s*$", done.out, re.MULTILINE))
 
-    def clear(self, force: bool) -> None:
+    def clear(self, force: bool) -> Callable[[], None]:
         """Nothing wins over the agent's own file."""
+        return lambda: None
+
+    def left(self) -> list[Path]:
+        """Nothing: launchd has no drop-ins."""
+        return []
 
     def inside(self) -> bool:
         """Whether this process is part of the service itself."""
@@ -101,6 +106,14 @@ class Launchd:
 
     def forget(self) -> None:
         """Nothing of it is left in launchd."""
+
+    def resume(self, before: Supervised, patience: float) -> None:
+        """Loads it as it was; to load it is to start it."""
+        if not before.loaded or not self.path.exists():
+            return
+        self.activate(changed=True, patience=patience)
+        if before.active != "active":
+            self.stop()
 
     def start(self, patience: float) -> None:
         """Starts it; loads it first where it is not loaded."""
