@@ -1,9 +1,10 @@
-"""Every error that a person can meet, with its exit code and the way to mend it. Imports nothing.
+"""Every error that a person can meet, with its exit code and the way to mend it. Imports nothing of ours.
 
 An expected error is shown in one or two lines, without a traceback: what, where, how to mend. Anything
 that is no `SwarmmemdError` is a bug and exits 70. Exit codes are those of sysexits; docs/commands.md.
 """
 
+import errno
 from enum import IntEnum
 
 
@@ -68,6 +69,15 @@ class DeniedError(SwarmmemdError):
 
     code = Exit.PERMISSION
     permanent = True
+
+
+_DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+def unusable(where: object, error: OSError, mend: str) -> StorageError | DeniedError:
+    """What to raise where the system refuses what is swarmmemd's own: trying again mends no owner and no mode."""
+    kind = DeniedError if error.errno in _DENIED else StorageError
+    return kind(f"{where}: {error.strerror}", mend)
 
 
 class NotRunningError(SwarmmemdError):

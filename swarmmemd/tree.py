@@ -15,7 +15,7 @@ import swarmmemd
 from swarmmemd import inbox, layout
 from swarmmemd.config import Config
 from swarmmemd.durable import Directory, private_directory, sweep_temporaries
-from swarmmemd.errors import DeniedError, StorageError
+from swarmmemd.errors import DeniedError, StorageError, unusable
 from swarmmemd.instance import Holder, Instance
 from swarmmemd.journal import Journal
 from swarmmemd.memory.audit import AuditLog
@@ -245,8 +245,8 @@ def open_tree(config: Config, clock: Clock, allow_root: bool = False, anew: bool
         try:
             tree = _opened(config, clock, stack, anew)
         except OSError as error:
-            where = error.filename or config.state_dir
-            raise StorageError(f"{where}: {error.strerror}", "Free some space, or check the disk.") from error
+            where = config.state_dir / (error.filename or "")
+            raise unusable(where, error, "Check its owner and permissions, and the disk.") from error
         yield tree
 
 
@@ -299,14 +299,9 @@ def _refuse_root(config: Config) -> None:
 def _state_directory(config: Config) -> Directory:
     try:
         return private_directory(config.state_dir)
-    except PermissionError as error:
-        raise DeniedError(
-            f"{config.state_dir}: {error.strerror}", "Choose another with --state-dir."
-        ) from error
     except OSError as error:
-        raise StorageError(
-            f"{config.state_dir}: {error.strerror}", "Choose another with --state-dir."
-        ) from error
+        mend = "Check its owner and permissions, or choose another with --state-dir."
+        raise unusable(config.state_dir, error, mend) from error
 
 
 def _holder(config: Config, clock: Clock) -> Holder:

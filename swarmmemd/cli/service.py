@@ -264,7 +264,7 @@ def _journal(count: int, follow: bool, as_json: bool) -> int:
 def look(ctx: click.Context, supervisor: str | None = None) -> "Overview":
     """How the service stands."""
     from swarmmemd.install.overview import overview
-    from swarmmemd.standing import standing
+    from swarmmemd.standing import seen
 
     loaded, home = load_config(ctx), _home(ctx)
     kind = supervisor or DEFAULT
@@ -272,7 +272,7 @@ def look(ctx: click.Context, supervisor: str | None = None) -> "Overview":
         argv = _program(kind, home, loaded).argv
     except ServiceError:
         argv = None
-    return overview(_manager(kind, home), argv, standing(loaded.config.state_dir))
+    return overview(_manager(kind, home), argv, seen(loaded.config.state_dir))
 
 
 def brief(ctx: click.Context, found: "Standing") -> str | None:
@@ -294,6 +294,7 @@ def _as_told(found: "Overview") -> dict[str, Any]:
         "since": holder.since if holder else None,
         "uptime_s": uptime(holder.since) if holder else None,
         "by_service": found.by_service,
+        "unseen": found.standing.unseen,
         "troubles": figures.get("troubles", []) if found.standing.running else [],
     }
     told = {"supervisor": found.supervisor, "unasked": found.unasked, "definition": found.definition}
@@ -334,6 +335,8 @@ def _file_says(found: "Overview") -> str:
 
 def _daemon_says(found: "Overview") -> str:
     holder, last = found.standing.holder, found.standing.last_exit
+    if found.standing.unseen:
+        return f"cannot be told: {found.standing.unseen}"
     if holder is None:
         return f"does not run: {last.reason} (exit {last.exit}). {last.mend}" if last else "does not run"
     told = f"{holder.version} {'runs' if found.standing.running else 'is starting'}, process {holder.pid}"

@@ -6,7 +6,7 @@ from pathlib import Path
 from swarmmemd.errors import ServiceError
 from swarmmemd.install.supervised import Manager
 from swarmmemd.layout import LAST_EXIT
-from swarmmemd.standing import standing
+from swarmmemd.standing import seen, standing
 
 _POLL = 0.05
 
@@ -40,7 +40,7 @@ class Health:
 
     def reason(self) -> ServiceError | None:
         """Why the daemon could not run, in its own words; None where it has left none since."""
-        last = standing(self._state_dir).last_exit
+        last = seen(self._state_dir).last_exit
         if last is None or self._stamp() == self._before:
             return None
         return ServiceError(f"The daemon cannot run: {last.reason}", last.mend)

@@ -4,7 +4,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-from swarmmemd.errors import JournalError, StorageError
+from swarmmemd.errors import JournalError, StorageError, unusable
 from swarmmemd.journal.migrations import migrate
 
 SCHEMA = 2
@@ -92,9 +92,7 @@ def check_file(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
     except OSError as error:
-        raise StorageError(
-            f"{path}: {error.strerror}", "Check the owner and the permissions of its folder."
-        ) from error
+        raise unusable(path, error, "Check its owner and permissions, and those of its folder.") from error
 
 
 def explained(error: sqlite3.Error, path: Path) -> StorageError | JournalError:
