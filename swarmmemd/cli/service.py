@@ -216,11 +216,13 @@ def logs_command(
     ctx: click.Context, supervisor: str, as_json: bool, follow: bool, count: int, journal: bool
 ) -> int:
     """Show the daemon's log: the file in the state folder, else journald's. With --json a JSON object a line."""
+    from swarmmemd.cli.options import state_directory
     from swarmmemd.layout import LOG
     from swarmmemd.recall import logs
 
-    folder = load_config(ctx).config.state_dir / LOG
-    if journal or (not folder.is_dir() and supervisor == "systemd"):
+    # Also where the configuration cannot be used: that is what somebody may be looking for.
+    folder = state_directory(ctx) / LOG
+    if journal or (supervisor == "systemd" and not (folder.is_dir() and _writes_files(ctx))):
         return _journal(count, follow, as_json)
     show = str if as_json else _readable
     lines = logs.newest(folder, count)
@@ -231,9 +233,18 @@ def logs_command(
             say(show(line))
     except KeyboardInterrupt:
         return Exit.DONE
-    if not lines:
-        say_line(f"No log in {folder}", err=True)
-    return Exit.DONE if lines else Exit.NOTHING
+    if lines or not count:
+        return Exit.DONE
+    say_line(f"No log in {folder}", err=True)
+    return Exit.NOTHING
+
+
+def _writes_files(ctx: click.Context) -> bool:
+    """Whether the daemon writes a log of its own: an old one tells nothing of now."""
+    try:
+        return load_config(ctx).config.log.files > 0
+    except ConfigError:
+        return True
 
 
 def _readable(line: str) -> str:
@@ -263,16 +274,16 @@ def _journal(count: int, follow: bool, as_json: bool) -> int:
 
 def look(ctx: click.Context, supervisor: str | None = None) -> "Overview":
     """How the service stands."""
+    from swarmmemd.cli.options import state_directory
     from swarmmemd.install.overview import overview
     from swarmmemd.standing import seen
 
-    loaded, home = load_config(ctx), _home(ctx)
-    kind = supervisor or DEFAULT
+    home, kind = _home(ctx), supervisor or DEFAULT
     try:
-        argv = _program(kind, home, loaded).argv
-    except ServiceError:
+        argv = _program(kind, home, load_config(ctx)).argv
+    except (ServiceError, ConfigError):
         argv = None
-    return overview(_manager(kind, home), argv, seen(loaded.config.state_dir))
+    return overview(_manager(kind, home), argv, seen(state_directory(ctx)))
 
 
 def brief(ctx: click.Context, found: "Standing") -> str | None:
