@@ -6,7 +6,7 @@ from pathlib import Path
 from swarmmemd.errors import ServiceError
 from swarmmemd.install.supervised import Manager
 from swarmmemd.layout import LAST_EXIT
-from swarmmemd.standing import seen, standing
+from swarmmemd.standing import seen
 
 _POLL = 0.05
 
@@ -35,12 +35,17 @@ class Health:
 
     def _up(self) -> bool:
         """The daemon that runs is the manager's: one that somebody else has started would be taken for it."""
-        found = standing(self._state_dir)
+        found = seen(self._state_dir)
         return found.running and found.holder is not None and found.holder.pid == self._manager.look().pid
 
     def reason(self) -> ServiceError | None:
         """Why the daemon could not run, in its own words; None where it has left none since."""
-        last = seen(self._state_dir).last_exit
+        found = seen(self._state_dir)
+        if found.unseen:
+            return ServiceError(
+                f"The daemon cannot run: {found.unseen}", "Give the state folder back: chown."
+            )
+        last = found.last_exit
         if last is None or self._stamp() == self._before:
             return None
         return ServiceError(f"The daemon cannot run: {last.reason}", last.mend)

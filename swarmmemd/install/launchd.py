@@ -4,6 +4,7 @@ launchd answers late and by numbers: it still unloads when `bootout` has returne
 each step is looked at afterwards, and the cause is named.
 """
 
+import contextlib
 import os
 import re
 import time
@@ -128,10 +129,12 @@ class Launchd:
         self._wait(lambda: _pid(self._print()) != pid, "The daemon does not end")
 
     def restart(self, patience: float) -> None:
-        """Stops and starts it."""
+        """Stops and starts it; one that does not end is killed."""
         if self._print() is None:
             self.activate(changed=False, patience=patience)
             return
+        with contextlib.suppress(ServiceError):
+            self.stop()
         self._must("kickstart", "-k", self._target)
 
     def why(self) -> tuple[str, str]:

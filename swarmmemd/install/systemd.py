@@ -173,7 +173,10 @@ class Systemd:
             return _REFUSED[found.last_exit]
         if found.result == "watchdog":
             return "it made no progress and was ended by the watchdog", "swarmmemd doctor"
-        return f"it ended with {found.last_exit} ({found.result})", "See: swarmmemd service logs"
+        return (
+            f"it ended with {found.last_exit} ({found.result})",
+            "See: swarmmemd service logs, and swarmmemd doctor",
+        )
 
     def _begin(self, verb: str, patience: float) -> None:
         self._ctl("reset-failed", unit.NAME)
