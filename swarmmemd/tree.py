@@ -32,13 +32,15 @@ from swarmmemd.turn import Clock, Report, Turns
 
 class Found(msgspec.Struct, frozen=True):
     """What a look at the profiles root has changed: workers that are new, and folders that are or are not
-    there. `trouble` says why the root could not be listed: then nothing has changed."""
+    there. `trouble` says why the root could not be listed: then nothing has changed. `shared` says why the shared root
+    is closed."""
 
     new: frozenset[WorkerId] = frozenset()
     gone: frozenset[WorkerId] = frozenset()
     folders: frozenset[WorkerId] = frozenset()
     skipped: tuple[str, ...] = ()
     trouble: str = ""
+    shared: str = ""
 
 
 class Tree:
@@ -78,9 +80,9 @@ class Tree:
         root that has appeared only now."""
         try:
             self._instance.take_root(self.config.profiles_root)
-            self._instance.take_root(self.config.shared_root)
         except DeniedError as error:
             return Found(trouble=str(error))
+        shared = self._shared_trouble()
         listed = self._listed()
         self._listed_well = not isinstance(listed, Unreadable)
         if isinstance(listed, Unreadable):
@@ -89,7 +91,15 @@ class Tree:
         gone = frozenset(worker for worker in self.turns.workers if worker not in listed.workers)
         for worker in new:
             self.turns.track(worker)
-        return Found(new, gone, listed.folders, listed.skipped)
+        return Found(new, gone, listed.folders, listed.skipped, shared=shared)
+
+    def _shared_trouble(self) -> str:
+        """Why the shared root is closed, or nothing. It keeps no worker from its own memory."""
+        try:
+            self._instance.take_root(self.config.shared_root)
+        except DeniedError as error:
+            return str(error)
+        return ""
 
     def forget_last_exit(self) -> None:
         """The daemon is up: what ended it the last time is no longer of interest."""

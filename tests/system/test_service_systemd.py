@@ -312,6 +312,23 @@ def test_with_a_configuration_that_cannot_be_used_one_can_look_and_uninstall(use
     assert user.asked("service", "uninstall")["action"] == "removed"
 
 
+def test_a_shared_folder_that_is_closed_keeps_no_worker_from_its_memory(user: UserManager) -> None:
+    shared = user.home / ".openclaw/workspace/memory"
+    user.run("mkdir", "-p", str(shared), str(user.profiles))
+    user.swarmmemd("service", "install")
+    shared.rename(shared.with_name("kept"))
+    shared.mkdir(mode=0o700)  # root's, as after sudo
+    user.write("w1", dispatched("m1"))
+    user.recorded("w1", "m1", "Paint the fence")
+    until(lambda: "shared root" in user.swarmmemd("status").stdout, "the trouble")
+    lines = [
+        line for line in user.swarmmemd("service", "logs").stdout.splitlines() if "what=shared root" in line
+    ]
+    assert len(lines) == 1
+    chown(user, ".openclaw/workspace/memory")
+    until(lambda: "shared root" not in user.swarmmemd("status").stdout, "it to be well again")
+
+
 def test_systemd_is_told_how_far_it_is(user: UserManager) -> None:
     user.write("w1", dispatched("m1"))
     user.swarmmemd("service", "install")
