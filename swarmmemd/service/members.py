@@ -23,6 +23,7 @@ class Members:
         running.troubles.update("profiles root", found.trouble or None, now)
         if found.trouble:
             return
+        running.troubles.update("shared root", found.shared or None, now)
         for worker in found.folders - running.plan.armed:
             running.plan.arm(worker)
         # What came between listing and arming is not reported: look again.
