@@ -1,6 +1,7 @@
 """One kind of a worker's memory, read from its files. docs/commands.md, "show"."""
 
 import re
+from datetime import date
 from pathlib import Path
 
 import msgspec
@@ -43,7 +44,7 @@ class Found(msgspec.Struct, frozen=True):
 
 def read_memory(config: Config, query: MemoryQuery) -> Found:
     """Reads the files of one kind. Raises `UsageError` for an id or a date that is none."""
-    if query.date is not None and not _DAY.fullmatch(query.date):
+    if query.date is not None and not _is_day(query.date):
         raise UsageError(f"{query.date!r} is no date", "Write it as 2026-04-28.")
     mission = _mission(query)
     if query.kind == "shared" and query.worker is None:
@@ -56,6 +57,14 @@ def read_memory(config: Config, query: MemoryQuery) -> Found:
     profile = layout.profile(config.profiles_root, worker)
     folders, names = _wanted(profile, query, mission)
     return _read(profile, folders, names)
+
+
+def _is_day(text: str) -> bool:
+    """Whether the calendar has such a day, written so."""
+    try:
+        return bool(_DAY.fullmatch(text)) and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def _shared(root: Path) -> Found:
