@@ -110,7 +110,7 @@ class Status(StrEnum):
     COMPLETE = "complete"
 
 
-class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One checkpoint as the worker gave it. A value of none, n/a or a dash is None."""
 
     state: CheckpointState
@@ -124,7 +124,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     """All six labels stood there. A row that the model cut off counts only if they did."""
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One event of one worker; what a line of `events.jsonl` holds.
 
     `at` is when it happened according to its source, in ms, never later than it was observed. `detail` is
