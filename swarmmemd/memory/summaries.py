@@ -244,7 +244,7 @@ def rendered_by(event: Event) -> tuple[Rendered, ...]:
         blockers=blocker_lines(event),
         next_action=next_action_of(event),
     )
-    return tuple(Rendered(event.mission, section, line) for section, line in bullets_of(step))
+    return tuple([Rendered(event.mission, section, line) for section, line in bullets_of(step)])
 
 
 def _text(data: bytes) -> str:
