@@ -100,7 +100,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     next_action: str | None = None
 
 
-class Heard(msgspec.Struct, frozen=True, kw_only=True):
+class Heard(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is known of a text that the chat has shown: where it stood last, and since when it is known.
 
     `first` and `last` number the sights of the worker's chat: when the text was new, and when it counted last.

@@ -94,10 +94,10 @@ def look_at_chat(draft: Draft, chat: Chat, messages: Sequence[Message]) -> bool:
     return waits is None
 
 
-def _names(message: Message) -> tuple[str, ...]:
+def _names(message: Message, texts: tuple[str, ...]) -> tuple[str, ...]:
     """What a row is known by, whatever its id: the agent's name for it, and its text, time and line of sessions."""
-    texts = " ".join(_texts(message))
-    return (*_uid(message), f"r:{digest(f'{message.at} {message.line} {texts}')}")
+    whole = " ".join((str(message.at), message.line, *texts))
+    return (*_uid(message), "r:" + digest(whole))
 
 
 class _Reading:
@@ -127,23 +127,25 @@ class _Reading:
 
     def read(self, message: Message) -> bool:
         """Judges one message. False where it has to wait for its dispatch."""
-        again = self._is_row_again(message)
+        texts = _texts(message)
+        names = _names(message, texts)
+        again = self._is_row_again(message, names)
         if message.user:
-            if not self._user(message, again):
+            if not self._user(message, texts[0], again):
                 return False
-        elif not all(self._block(message, block, again) for block in message.blocks):
+        elif not all(self._block(message, *one, again) for one in zip(message.blocks, texts, strict=True)):
             return False
         if not again:
-            for name in _names(message):
+            for name in names:
                 self._note(name, self._sight(message))
         return True
 
     # What is known
 
-    def _is_row_again(self, message: Message) -> bool:
+    def _is_row_again(self, message: Message, names: tuple[str, ...]) -> bool:
         """Whether a known row stands there once more, under another id. A bug doubles rows, times and all."""
         here = message.row, self._state.generation
-        known = map(self._draft.heard, _names(message))
+        known = map(self._draft.heard, names)
         return any(one is not None and (one.row, one.generation) != here for one in known)
 
     def _sight(self, message: Message) -> Heard:
@@ -212,8 +214,7 @@ class _Reading:
 
     # User rows
 
-    def _user(self, message: Message, again: bool) -> bool:
-        key = _user_key(message.text)
+    def _user(self, message: Message, key: str, again: bool) -> bool:
         known = self._draft.heard(key)
         copied = self._copied(message, known, again) if known is not None else None
         if copied is None and self._may_be_early(message, known):
@@ -299,8 +300,7 @@ class _Reading:
 
     # Checkpoints
 
-    def _block(self, message: Message, block: Checkpoint, again: bool) -> bool:
-        key = block_key(block)
+    def _block(self, message: Message, block: Checkpoint, key: str, again: bool) -> bool:
         known = self._draft.heard(key)
         copied = self._copied(message, known, again) if known is not None else None
         if copied is not None:

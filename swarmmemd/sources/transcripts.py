@@ -71,7 +71,9 @@ class TranscriptSource:
 
     def __init__(self, profile: Path, globs: tuple[str, ...]) -> None:
         self._profile = profile
+        self._place = os.fspath(profile)
         self._globs = globs
+        self._beginnings = tuple({glob.partition("/")[0] for glob in globs})
         self._files: dict[str, _File] = {}
         self._renamed: dict[_Inode, tuple[str, ...]] = {}
         self._let_go: set[_Inode] = set()
@@ -210,6 +212,8 @@ class TranscriptSource:
 
     def _matches(self) -> _Matches:
         matches = _Matches({}, {})
+        if not self._may_match():
+            return matches
         try:
             with Directory.root(self._profile) as root:
                 for glob in self._globs:
@@ -224,6 +228,12 @@ class TranscriptSource:
             matches.files = dict(newest[-_MOST_FILES:])
             matches.troubles["transcripts"] = why
         return matches
+
+    def _may_match(self) -> bool:
+        """False where nothing has the name with which a glob begins: of most workers there is nothing."""
+        return any(
+            not _MAGIC.isdisjoint(name) or _may_be(f"{self._place}/{name}") for name in self._beginnings
+        )
 
 
 class _Reading:
@@ -425,6 +435,17 @@ def _add(path: str, found: os.stat_result, matches: _Matches) -> None:
         matches.refuse(path, "its name is not UTF-8")
     else:
         matches.files[path] = signature(found)
+
+
+def _may_be(path: str) -> bool:
+    """False where it is known that nothing stands there."""
+    try:
+        os.stat(path, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _encodable(path: str) -> str:
