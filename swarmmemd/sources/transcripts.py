@@ -39,7 +39,8 @@ _Inode = tuple[int, int]
 
 class _File(msgspec.Struct):
     """What the last look knew of one file. `wake`: when it must be looked at without a change. `position`: the one
-    that the caller should have by now. `left`: what was seen and not given out. `rests`: it stands still."""
+    that the caller should have by now. `left`: what was seen and not given out. `rests`: it stands still.
+    `succeeded`: it was renamed, and its writer writes another one."""
 
     signature: Signature
     since: float
@@ -48,6 +49,7 @@ class _File(msgspec.Struct):
     held: Held | None = None
     left: Left | None = None
     rests: bool = False
+    succeeded: bool = False
     trouble: str = ""
 
 
@@ -75,7 +77,7 @@ class TranscriptSource:
         self._globs = globs
         self._beginnings = tuple({glob.partition("/")[0] for glob in globs})
         self._files: dict[str, _File] = {}
-        self._renamed: dict[_Inode, tuple[str, ...]] = {}
+        self._renamed: dict[_Inode, str] = {}
         self._let_go: set[_Inode] = set()
         self.due: float | None = None
         self.troubles: dict[str, str] = {}
@@ -99,12 +101,13 @@ class TranscriptSource:
         budget = _LOOK
         for name, found in sorted(matches.files.items(), key=lambda item: (item[1].mtime_ns, item[0])):
             file, given = self._files[name], positions.get(name)
-            if file.wake > now and file.position == given:
+            inode = _inode(found)
+            succeeded, file.succeeded = file.succeeded, self._has_successor(inode, matches)
+            if file.wake > now and file.position == given and succeeded == file.succeeded:
                 continue
             if budget <= 0:
                 file.wake = now
                 continue
-            inode = _inode(found)
             added, size = self._read(name, file, given, inodes.get(inode), now, wall)
             budget -= size
             texts += added
@@ -127,26 +130,26 @@ class TranscriptSource:
     # Files that are where no glob looks any more
 
     def _miss(self, matches: _Matches, positions: Mapping[str, TranscriptPosition]) -> None:
-        """Notes the files that were read and have another name now, if any, and in which folder each was."""
+        """Notes the files that were read and have another name now, if any, and which name each had."""
         known = {(known.device, known.inode): name for name, known in positions.items()}
         known |= {_inode(file.signature): name for name, file in self._files.items()}
         here = set(map(_inode, matches.files.values()))
         self._let_go &= known.keys() - here
         for inode in known.keys() - here - self._let_go:
-            self._renamed.setdefault(inode, tuple(known[inode].split("/")[:-1]))
-        self._renamed = {inode: folder for inode, folder in self._renamed.items() if inode not in here}
+            self._renamed.setdefault(inode, known[inode])
+        self._renamed = {inode: name for inode, name in self._renamed.items() if inode not in here}
 
     def _follow(self, matches: _Matches) -> None:
         """Adds the renamed files to the matches, as long as they stand in their folder and are not let go."""
-        for folder in set(self._renamed.values()):
-            wanted = {inode for inode, where in self._renamed.items() if where == folder}
+        for above in {_above(name) for name in self._renamed.values()}:
+            wanted = {inode for inode, name in self._renamed.items() if _above(name) == above}
             with (
                 contextlib.suppress(OSError),
                 Directory.root(self._profile) as root,
-                root.descend(folder) as here,
+                root.descend(tuple(above.split("/")[:-1])) as here,
             ):
                 for name in here.names():
-                    _add_one_of(wanted, here, name, "/".join((*folder, name)), matches)
+                    _add_one_of(wanted, here, name, above + name, matches)
 
     def _gone(self, matches: _Matches, positions: Mapping[str, TranscriptPosition]) -> list[TranscriptText]:
         """The last words of the files that are nowhere any more; these are let go."""
@@ -158,6 +161,11 @@ class TranscriptSource:
             if file.left is not None and name not in matches.files and _inode(file.signature) not in here:
                 texts += _last_words(name, file.left, positions.get(name) or _nowhere(file.signature))
         return texts
+
+    def _has_successor(self, inode: _Inode, matches: _Matches) -> bool:
+        """Whether the writer of a renamed file has begun another one under the old name."""
+        successor = matches.files.get(self._renamed.get(inode, ""))
+        return successor is not None and _inode(successor) != inode and successor.size > 0
 
     def _let_it_go(self, inode: _Inode) -> None:
         del self._renamed[inode]
@@ -278,7 +286,8 @@ class _Reading:
         more = begin + len(data) < self.found.st_size and bool(data)
         file.rests = waits <= 0 and not more
         data = self._pass_over(data, more, file)
-        added = Added(self.offset, self._above(), data, more, file.rests, self.renamed)
+        still = file.rests or (file.succeeded and not more)
+        added = Added(self.offset, self._above(), data, more, still, self.renamed)
         read = portion(added, file.held, now)
         self.offset += read.size
         file.held = read.held
@@ -360,6 +369,11 @@ class _Reading:
 
     def _digest(self, start: int, size: int) -> str:
         return hashlib.blake2b(os.pread(self.descriptor, size, start), digest_size=10).hexdigest()
+
+
+def _above(name: str) -> str:
+    """The folder of that name, with its stroke; empty for the profile."""
+    return name[: name.rfind("/") + 1]
 
 
 def _inode(found: Signature) -> _Inode:

@@ -281,6 +281,17 @@ def test_what_was_added_just_before_a_log_was_renamed_is_read(reader: Reader) ->
     assert reader.drain() == ""
 
 
+def test_the_last_words_of_a_renamed_log_come_before_those_of_its_successor(reader: Reader) -> None:
+    path = reader.write("a.log", block("first"))
+    assert reader.look() == ""
+    path.rename(reader.profile / "a.old")
+    assert reader.look() == ""
+    reader.now += 0.5
+    reader.write("a.log", block("second") + "\nand on\n")
+    reader.look()
+    assert reader.results() == ["first", "second"]
+
+
 def test_a_block_that_waited_when_its_log_was_renamed_is_given(reader: Reader) -> None:
     path = reader.write("a.log", block("first"))
     assert reader.look() == ""
