@@ -31,6 +31,10 @@ _LONGEST_ROW = 4 * 1024 * 1024
 _BEFORE = 400
 """Rows before the first that is news whose texts are remembered: a compaction can write them once more."""
 _TRIES = 3
+_AGAIN = (0.1, 0.4, 2.0, 10.0)
+"""Seconds until the next looks after a change. In WAL mode a commit shows in the files when it is written, and its rows
+when it is safe on the disk."""
+_RECENT = 60.0
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 60.0
 _OWNER_COMMITS = 0.05
@@ -72,6 +76,8 @@ class ChatSource:
         self._file: ChatFile | None = None
         self._passed = 0
         self._tries = 0
+        self._looks = 0
+        """How often what the files show now was looked at."""
 
     def changed(self) -> bool:
         """Whether a stat shows other files than the last look did."""
@@ -122,12 +128,19 @@ class ChatSource:
             return self._failed(now, str(error))
         # Opening can make -wal and -shm: what is seen now is what this look has seen, if the rows are all there.
         after = self._signatures()
+        self._looks = self._looks + 1 if found == self._seen else 0
         self._seen = found if found[:1] != after[:1] or _grew(found, after) else after
         self._tries, self.trouble, self.failing_since, self.read_at = 0, None, None, wall
-        young = any(one is not None and is_young(one.mtime_ns, wall) for one in found)
-        self.due = now if self.more or self._seen != after else now + YOUNG if young else None
+        self.due = now if self.more or self._seen != after else self._again(found, now, wall)
         news = chat.messages or chat.restarted or wanted.state is None
         return chat if news else Unchanged()
+
+    def _again(self, found: tuple[Signature | None, ...], now: float, wall: float) -> float | None:
+        """When to look once more at files that were just written: a row may show later, and change none of them."""
+        if any(one is not None and is_young(one.mtime_ns, wall) for one in found):
+            return now + YOUNG
+        recent = any(one is not None and abs(wall - one.mtime_ns / 1e9) < _RECENT for one in found)
+        return now + _AGAIN[self._looks] if recent and self._looks < len(_AGAIN) else None
 
     def _failed(self, now: float, reason: str) -> Unreadable:
         """`locked` in the middle of the owner's commit is no fault: again soon, then less and less often."""
