@@ -4,6 +4,7 @@ Every pattern is possessive: a line is read once, however long it is.
 """
 
 import re
+from functools import lru_cache
 
 import msgspec
 
@@ -34,6 +35,7 @@ _LABEL = re.compile(
 )
 _STATE = re.compile(f"[{INVISIBLE}]*+".join("STATE"), re.IGNORECASE)
 _HEAD = 120
+_SHORT = 200
 _NAMES = {"S": "STATE", "F": "FILES_CHANGED", "C": "COMMANDS_RUN", "R": "RESULT", "B": "BLOCKER"}
 _NAMES |= {"N": "NEXT_ACTION", "D": "DECISIONS"}
 
@@ -110,6 +112,10 @@ def is_row(line: str) -> bool:
 
 def label(line: str) -> LabelText | None:
     """The label that the line begins with. docs/contracts.md, "Checkpoints"."""
+    return _known_label(line) if len(line) <= _SHORT else _label(line)
+
+
+def _label(line: str) -> LabelText | None:
     found = _LABEL.match(line)
     if found is None and not line.isascii():
         line = _INVISIBLES.sub("", line[:_HEAD]) + line[_HEAD:]
@@ -123,6 +129,10 @@ def label(line: str) -> LabelText | None:
     if sep is None:
         return _bare(found, opened, line[found.end() :])
     return _with_value(found, opened, line[found.end() :])
+
+
+_known_label = lru_cache(maxsize=1024)(_label)
+"""Many label lines are one of a few."""
 
 
 def _bare(found: re.Match[str], opened: str, rest: str) -> LabelText | None:
