@@ -6,7 +6,7 @@ are ever left out. Pure: values in, text out.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -97,14 +97,12 @@ def bodies(text: str) -> dict[str, str]:
     return found
 
 
-def bullets_of(summary: Summary) -> Iterator[tuple[str, str]]:
+def bullets_of(summary: Summary) -> list[tuple[str, str]]:
     """(section, line) of all that is ours by being remembered. docs/contracts.md, SUMMARY.md.
 
     The three lines of Current state are not among them: those are ours by their names.
     """
-    for title in SECTIONS[1:]:
-        for line in _wanted(title, summary):
-            yield title, line
+    return [(title, line) for title in SECTIONS[1:] for line in _wanted(title, summary)]
 
 
 def fresh(summary: Summary) -> str:
@@ -191,7 +189,9 @@ def _wanted(title: str, summary: Summary) -> list[str]:
     return _bullets(summary.decisions if title == DECISIONS else summary.blockers)
 
 
-def _bullets(values: Iterable[str], more: int = 0) -> list[str]:
+def _bullets(values: Sequence[str], more: int = 0) -> list[str]:
+    if not values and more <= 0:
+        return []
     lines = dict.fromkeys([line for line in map(bullet, values) if line != "- "])
     return [*lines, f"- … and {more} more in events.jsonl"] if more > 0 else list(lines)
 
