@@ -82,7 +82,9 @@ class _Scanner:
 
     def read(self, number: int, line: str) -> None:
         first = line[:1]
-        if first in _PLAIN_STARTS and not self._open:
+        if first in _PLAIN_STARTS:
+            if self._open:
+                self._leave_quotes(0)
             self._above.appendleft(Above(line, self._in_value))
         elif first in _LABEL_STARTS:
             self._worded(number, line)
