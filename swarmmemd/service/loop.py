@@ -268,12 +268,13 @@ class Daemon:
         self._pulse.beat(self._running.now())
 
     def _rebuilt(self, worker: WorkerId | None, mission: MissionId | None) -> inbox.Answer:
-        """What is recorded goes into its files first, then what is wrong in them is made right."""
+        """What is recorded goes into its files, and what is wrong in them is made right."""
         from swarmmemd.rebuild import rebuild
 
-        turn = self._once()
-        done = rebuild(self._running.tree, worker, mission)
-        return inbox.Answer(turn.workers, turn.events, done.problems, files=done.changed)
+        before = self._running.figures.events
+        done = rebuild(self._running.tree, worker, mission, self._once)
+        new = self._running.figures.events - before
+        return inbox.Answer(len(self._running.turns.workers), new, done.problems, files=done.changed)
 
     def _once(self) -> inbox.Answer:
         """A full turn for every worker."""

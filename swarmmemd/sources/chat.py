@@ -19,7 +19,7 @@ from swarmmemd.derive.chat import keys
 from swarmmemd.layout import CHAT
 from swarmmemd.model import Absent, Unreadable, WorkerId
 from swarmmemd.observation import Chat, ChatFile, Message
-from swarmmemd.sources.file import YOUNG, Signature, Unchanged, is_young
+from swarmmemd.sources.file import YOUNG, Signature, Unchanged, age_of
 from swarmmemd.sources.rows import Row, Session, message
 from swarmmemd.state import ChatState, Heard
 
@@ -31,6 +31,9 @@ _LONGEST_ROW = 4 * 1024 * 1024
 _BEFORE = 400
 """Rows before the first that is news whose texts are remembered: a compaction can write them once more."""
 _TRIES = 3
+_AGAIN = (YOUNG, 0.25, 3.0, 15.0)
+"""Ages of a change, in seconds, at which it is looked at once more. The owner writes a commit to the log first and
+shows it to readers then; where he is held up between the two, no stat tells when he goes on."""
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 60.0
 _OWNER_COMMITS = 0.05
@@ -97,7 +100,7 @@ class ChatSource:
             return Absent()
         if self.trouble is not None and self.due is not None and now < self.due:
             return self.trouble
-        if found == self._seen and self.due is None and not waits:
+        if found == self._seen and (self.due is None or now < self.due) and not waits:
             return Unchanged()
         if found != self._seen and self._seen is not None:
             self.changed_at = now
@@ -124,8 +127,7 @@ class ChatSource:
         after = self._signatures()
         self._seen = found if found[:1] != after[:1] or _grew(found, after) else after
         self._tries, self.trouble, self.failing_since, self.read_at = 0, None, None, wall
-        young = any(one is not None and is_young(one.mtime_ns, wall) for one in found)
-        self.due = now if self.more or self._seen != after else now + YOUNG if young else None
+        self.due = now if self.more or self._seen != after else _next_look(found, now, wall)
         news = chat.messages or chat.restarted or wanted.state is None
         return chat if news else Unchanged()
 
@@ -350,6 +352,13 @@ def _signature(path: str) -> Signature | None:
     except (OSError, ValueError):
         return None
     return Signature(found.st_size, found.st_mtime_ns, 0, found.st_ino, found.st_dev)
+
+
+def _next_look(found: tuple[Signature | None, ...], now: float, wall: float) -> float | None:
+    """When a change that may not be shown yet is looked at once more (monotonic seconds)."""
+    ages = [age for one in found if one is not None and (age := age_of(one.mtime_ns, wall)) is not None]
+    age = min(ages, default=_AGAIN[-1])
+    return next((now + again - age for again in _AGAIN if age < again), None)
 
 
 def _grew(before: tuple[Signature | None, ...], after: tuple[Signature | None, ...]) -> bool:

@@ -43,10 +43,17 @@ class Signature(msgspec.Struct, frozen=True):
     device: int
 
 
+def age_of(mtime_ns: int, wall: float) -> float | None:
+    """Seconds since the file was written, at the time of the look, `wall`. 0: it may have been written after that time
+    was taken. None: its time is one to come."""
+    age = wall - mtime_ns / 1e9
+    return max(age, 0.0) if age > -_TAKEN_EARLIER else None
+
+
 def is_young(mtime_ns: int, wall: float) -> bool:
-    """Whether a file of that time can change again within one tick of its clock. It may have been written after the
-    time of the look, `wall`, was taken."""
-    return -_TAKEN_EARLIER < wall - mtime_ns / 1e9 < YOUNG
+    """Whether a file of that time can change again within one tick of its clock."""
+    age = age_of(mtime_ns, wall)
+    return age is not None and age < YOUNG
 
 
 def signature(found: os.stat_result) -> Signature:
