@@ -13,7 +13,7 @@ import fcntl
 import os
 import stat as mode
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import EllipsisType
 
@@ -464,6 +464,30 @@ def version_at(directory: Directory, name: str) -> Version | None:
     if not mode.S_ISREG(found.st_mode):
         raise Refused(errno.EINVAL, "not a regular file", f"{directory.shown}/{name}")
     return version_of(found)
+
+
+def versions_below(
+    root: Path, folders: Iterable[str], names: Iterable[str]
+) -> tuple[Version | None, ...] | None:
+    """The versions that stand there now, None for no file of its own, by stats alone: for a sweep, which decides
+    nothing by them. None where a folder on the way is none, or a link."""
+    here = os.fspath(root)
+    try:
+        for part in folders:
+            here = f"{here}/{part}"
+            if not mode.S_ISDIR(os.stat(here, follow_symlinks=False).st_mode):
+                return None
+    except OSError:
+        return None
+    return tuple([_version_of(f"{here}/{name}") for name in names])
+
+
+def _version_of(path: str) -> Version | None:
+    try:
+        found = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return None
+    return version_of(found) if mode.S_ISREG(found.st_mode) else None
 
 
 def sweep_temporaries(directory: Directory) -> int:

@@ -138,6 +138,12 @@ def why_rejected(state_dir: Path, id: str) -> str | None:
         return None
 
 
+def is_empty(state: Directory) -> bool:
+    """Whether neither a post nor a request waits. Raises OSError."""
+    with state.child(INBOX, create=True, permissions=0o700) as inbox:
+        return not any(name.endswith((_POST, SUFFIX)) for name in inbox.names())
+
+
 def waiting(state: Directory) -> list[tuple[str, Request | None]]:
     """The requests that wait, by name; None for one that cannot be understood."""
     with state.child(INBOX, create=True, permissions=0o700) as inbox:

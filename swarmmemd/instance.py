@@ -129,7 +129,9 @@ def is_running(state_dir: Path) -> Holder | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise system_error(state_dir, error, "Check its owner and permissions.") from error
+        raise system_error(
+            state_dir / (error.filename or ""), error, "Check its owner and permissions."
+        ) from error
 
 
 def _by_kernel(descriptor: int) -> str:

@@ -33,13 +33,15 @@ from swarmmemd.turn import Clock, Report, Turns
 
 class Found(msgspec.Struct, frozen=True):
     """What a look at the profiles root has changed: workers that are new, and folders that are or are not
-    there. `trouble` says why the root could not be listed: then nothing has changed."""
+    there. `trouble` says why the root could not be listed: then nothing has changed. `shared` says why the shared root
+    is closed."""
 
     new: frozenset[WorkerId] = frozenset()
     gone: frozenset[WorkerId] = frozenset()
     folders: frozenset[WorkerId] = frozenset()
     skipped: tuple[str, ...] = ()
     trouble: str = ""
+    shared: str = ""
 
 
 class Tree:
@@ -79,9 +81,9 @@ class Tree:
         root that has appeared only now."""
         try:
             self._instance.take_root(self.config.profiles_root)
-            self._instance.take_root(self.config.shared_root)
         except DeniedError as error:
             return Found(trouble=str(error))
+        shared = self._shared_trouble()
         listed = self._listed()
         self._listed_well = not isinstance(listed, Unreadable)
         if isinstance(listed, Unreadable):
@@ -90,7 +92,15 @@ class Tree:
         gone = frozenset(worker for worker in self.turns.workers if worker not in listed.workers)
         for worker in new:
             self.turns.track(worker)
-        return Found(new, gone, listed.folders, listed.skipped)
+        return Found(new, gone, listed.folders, listed.skipped, shared=shared)
+
+    def _shared_trouble(self) -> str:
+        """Why the shared root is closed, or nothing. It keeps no worker from its own memory."""
+        try:
+            self._instance.take_root(self.config.shared_root)
+        except DeniedError as error:
+            return str(error)
+        return ""
 
     def forget_last_exit(self) -> None:
         """The daemon is up: what ended it the last time is no longer of interest."""
@@ -244,10 +254,8 @@ def open_tree(config: Config, clock: Clock, allow_root: bool = False, anew: bool
         try:
             tree = _opened(config, clock, stack, anew)
         except OSError as error:
-            where = error.filename or config.state_dir
-            raise system_error(
-                where, error, "Free some space, or check the disk and the permissions."
-            ) from error
+            where = config.state_dir / (error.filename or "")
+            raise system_error(where, error, "Check its owner and permissions, and the disk.") from error
         yield tree
 
 
@@ -301,7 +309,8 @@ def _state_directory(config: Config) -> Directory:
     try:
         return private_directory(config.state_dir)
     except OSError as error:
-        raise system_error(config.state_dir, error, "Choose another with --state-dir.") from error
+        mend = "Check its owner and permissions, or choose another with --state-dir."
+        raise system_error(config.state_dir, error, mend) from error
 
 
 def _holder(config: Config, clock: Clock) -> Holder:
