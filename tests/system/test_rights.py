@@ -138,6 +138,16 @@ def test_a_briefing_says_what_is_missing_in_it(told: Home, tmp_path: Path, close
     assert any(str(path) in text for text in found["unread"])
 
 
+def test_a_working_folder_that_may_not_be_looked_at_is_not_gone(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.write("swarm5", dispatched("mission-x", cwd=str(home.root / "closed" / "worktree")))
+    (home.root / "closed" / "worktree").mkdir(parents=True)
+    with closed(home.root / "closed"):
+        done = bound_by_modes(home, "resume", "swarm5")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "is gone" not in done.stdout
+
+
 def test_another_worker_s_closed_profile_stops_no_search(told: Home, tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     shutil.copytree(told.profiles, home.profiles, dirs_exist_ok=True)
