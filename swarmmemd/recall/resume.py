@@ -1,6 +1,5 @@
 """What a worker loads when it starts again, from the files as they are now. docs/resume.md."""
 
-import os
 import stat as mode
 from pathlib import Path
 from typing import Any
@@ -353,7 +352,7 @@ class _Collecting:
 def _is_gone(folder: str) -> bool:
     """Whether there is no such folder; one that may not be looked at can be there."""
     try:
-        return not mode.S_ISDIR(os.stat(folder).st_mode)
+        return not mode.S_ISDIR(Path(folder).stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return True
     except (OSError, ValueError):
