@@ -5,7 +5,6 @@ nothing: it is `Unreadable`, the last good value stays, and the file is read aga
 believed to be missing only after a second. docs/contracts.md, "Sources".
 """
 
-import hashlib
 import os
 import stat as mode
 from collections.abc import Callable
@@ -116,6 +115,8 @@ class FileSource(Generic[T]):
             return self._failed(now, _reason(error))
         if data is None:
             return self._failed(now, "written while it was read")
+        import hashlib  # who only wants the signature does not pay for it
+
         hashed = hashlib.blake2b(data, digest_size=16).digest()
         if hashed == self._hash and self.trouble is None:
             self._accept(found, hashed, now, wall)
