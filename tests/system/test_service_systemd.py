@@ -177,8 +177,10 @@ def test_doctor_goes_on_where_a_root_is_closed(user: UserManager) -> None:
     user.swarmmemd("service", "install")
     closed = user.home / ".hermes"
     closed.mkdir(mode=0o700)
+    os.chown(user.state / "inbox", 0, 0)
     found = user.asked("doctor", "--no-self-test", code=1)["findings"]
     assert any(one["name"] == "root-denied" and ".hermes/profiles" in one["what"] for one in found)
+    assert any(one["name"] == "closed" and str(user.state / "inbox") in one["what"] for one in found)
     assert "linger" in [one["name"] for one in found]
 
 
