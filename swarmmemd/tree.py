@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import msgspec
 
@@ -15,7 +16,7 @@ import swarmmemd
 from swarmmemd import inbox, layout
 from swarmmemd.config import Config
 from swarmmemd.durable import Directory, private_directory, sweep_temporaries
-from swarmmemd.errors import DeniedError, StorageError, unusable
+from swarmmemd.errors import DeniedError, StorageError, system_error
 from swarmmemd.instance import Holder, Instance
 from swarmmemd.journal import Journal
 from swarmmemd.memory.audit import AuditLog
@@ -163,9 +164,7 @@ class Tree:
                 f"{stopped.obstacle.path}: {stopped.obstacle.reason}", "Try it again."
             ) from stopped
         except OSError as error:
-            raise StorageError(
-                f"{error.filename or worker}: {error.strerror}", "Check what stands there."
-            ) from error
+            raise system_error(error.filename or worker, error, "Check what stands there.") from error
 
     def problems(self) -> tuple[str, ...]:
         """What cannot be read or written now, a line each."""
@@ -181,7 +180,7 @@ class Tree:
             unread.append(self._inbox_trouble)
         if self.audit.trouble:
             unread.append(self.audit.trouble)
-        return (*unread, *(f"{one.id}/{o.path}: {o.reason}" for one in workers for o in one.obstacles))
+        return (*unread, *(f"{Path(one.id, o.path)}: {o.reason}" for one in workers for o in one.obstacles))
 
     def look_at_archives(self) -> None:
         """Looks whether somebody has changed a part of what was archived; the next turn archives it again."""
@@ -256,7 +255,7 @@ def open_tree(config: Config, clock: Clock, allow_root: bool = False, anew: bool
             tree = _opened(config, clock, stack, anew)
         except OSError as error:
             where = config.state_dir / (error.filename or "")
-            raise unusable(where, error, "Check its owner and permissions, and the disk.") from error
+            raise system_error(where, error, "Check its owner and permissions, and the disk.") from error
         yield tree
 
 
@@ -311,7 +310,7 @@ def _state_directory(config: Config) -> Directory:
         return private_directory(config.state_dir)
     except OSError as error:
         mend = "Check its owner and permissions, or choose another with --state-dir."
-        raise unusable(config.state_dir, error, mend) from error
+        raise system_error(config.state_dir, error, mend) from error
 
 
 def _holder(config: Config, clock: Clock) -> Holder:

@@ -70,17 +70,18 @@ def _link(config: "Config") -> str:
     import http.client
     import json
 
-    from swarmmemd.layout import TOKEN
     from swarmmemd.standing import standing
+    from swarmmemd.web.keys import held
 
     if config.api.listen.startswith("unix:"):
         raise NotRunningError("A browser reaches no Unix socket", "Set api.listen to 127.0.0.1:7768.")
     shown = standing(config.state_dir).figures.get("api") or f"http://{config.api.listen}"
     mend = "Start it: swarmmemd serve, or set api.enabled for the daemon."
     try:
-        token = (config.state_dir / TOKEN).read_text().strip()
         asked = http.client.HTTPConnection(shown.removeprefix("http://"), timeout=10)
-        asked.request("POST", "/api/link", headers={"Authorization": f"Bearer {token}"})
+        asked.connect()
+        token = held(config.state_dir) or b""
+        asked.request("POST", "/api/link", headers={"Authorization": b"Bearer " + token})
         answer = json.loads(asked.getresponse().read())
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise NotRunningError(f"{shown}: no API answers there ({error})", mend) from error

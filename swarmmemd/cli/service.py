@@ -208,7 +208,12 @@ def status_command(ctx: click.Context, supervisor: str, as_json: bool) -> int:
 @service_command.command("logs", epilog=_EPILOG)
 @click.option("-f", "--follow", is_flag=True, help="Go on as lines are written.")
 @click.option(
-    "-n", "count", type=click.IntRange(min=0), default=50, show_default=True, help="The newest N lines."
+    "-n",
+    "count",
+    type=click.IntRange(0, 2**31 - 1),
+    default=50,
+    show_default=True,
+    help="The newest N lines.",
 )
 @click.option("--journal", is_flag=True, help="From journald, with what systemd itself says.")
 @_options

@@ -11,7 +11,7 @@ from swarmmemd.access import refused
 from swarmmemd.config import Config
 from swarmmemd.doctor.findings import Finding
 from swarmmemd.doctor.patient import Patient
-from swarmmemd.errors import ServiceError, StorageError, SwarmmemdError
+from swarmmemd.errors import NoJournalError, ServiceError, SwarmmemdError
 from swarmmemd.install.program import version_of
 from swarmmemd.journal import Filter, Follower
 from swarmmemd.layout import JOURNAL, LOG, TOKEN
@@ -180,7 +180,7 @@ def _journal(patient: Patient) -> Findings:
         return
     try:
         follower = Follower(path)
-    except StorageError as error:
+    except NoJournalError as error:
         if patient.standing.holder is None:  # else it is just being made
             yield Finding("journal", "problem", str(error), error.mend)
         return

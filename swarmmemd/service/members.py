@@ -24,10 +24,11 @@ class Members:
         if found.trouble:
             return
         running.troubles.update("shared root", found.shared or None, now)
-        for worker in found.folders - running.plan.armed:
+        new = found.folders - running.plan.armed
+        for worker in new:
             running.plan.arm(worker)
         # What came between listing and arming is not reported: look again.
-        late = running.tree.discover()
+        late = running.tree.discover() if new else found
         running.schedule.mark(found.new | late.new, now)
         for worker in running.plan.armed - late.folders:
             running.plan.disarm(worker)

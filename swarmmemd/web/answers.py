@@ -29,12 +29,6 @@ def refuse(refusal: Refusal) -> Response:
     return answer({"ok": False, "error": refusal.error, **refusal.more}, refusal.code, headers)
 
 
-def refused(_: Request, error: Exception) -> Response:
-    """The answer where a `Refusal` was raised."""
-    assert isinstance(error, Refusal)
-    return refuse(error)
-
-
 def failed(_: Request, error: Exception) -> Response:
     """The answer where memory cannot be read: wrong question, or something that a person has to mend."""
     assert isinstance(error, SwarmmemdError)

@@ -11,17 +11,19 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 import swarmmemd
 from swarmmemd.errors import SwarmmemdError
 from swarmmemd.journal import Recorded, numbered
-from swarmmemd.web.answers import Refusal, answer, failed, refuse, refused
+from swarmmemd.web.answers import Refusal, answer, failed, refuse
+from swarmmemd.web.door import refused_at
 from swarmmemd.web.feed import Feed
 from swarmmemd.web.gate import COOKIE
 from swarmmemd.web.keys import Keys
 from swarmmemd.web.metrics import CONTENT_TYPE
 from swarmmemd.web.posting import Posting
-from swarmmemd.web.reading import Reading, number
+from swarmmemd.web.reading import Reading, number, once
 
 _STREAMS = 100
 _FILES = {
@@ -55,22 +57,24 @@ class Site:
             *(Route(f"/{path}", _file(name, kind)) for path, (name, kind) in _FILES.items()),
         ]
         handlers: dict[Any, Callable[[Request, Exception], Response]] = {
-            Refusal: refused,
+            Refusal: _refused,
             SwarmmemdError: failed,
             HTTPException: _unknown,
             Exception: _broken,
         }
-        return Starlette(routes=routes, exception_handlers=handlers)
+        found = Starlette(routes=routes, exception_handlers=handlers)
+        found.router.redirect_slashes = False  # another address is no address
+        return found
 
     async def memory(self, request: Request) -> Response:
         """Files of one kind of memory, or, posted, an event or a handoff that somebody tells."""
         if request.method == "POST":
             return answer(await self._posting.take(request))
-        return answer(await run_in_threadpool(self._reading.memory, request.query_params))
+        return answer(await run_in_threadpool(self._reading.memory, once(request.query_params)))
 
     async def search(self, request: Request) -> Response:
         """Lines that hold words of a query."""
-        return answer(await run_in_threadpool(self._reading.search, request.query_params))
+        return answer(await run_in_threadpool(self._reading.search, once(request.query_params)))
 
     async def workers(self, _: Request) -> Response:
         """A card for each worker."""
@@ -78,13 +82,13 @@ class Site:
 
     async def events(self, request: Request) -> Response:
         """The events as they are recorded, without an end."""
-        given = request.headers.get("last-event-id", request.query_params.get("after"))
+        asked = once(request.query_params)
+        given = request.headers.get("last-event-id", asked.get("after"))
         after = number({"after": given} if given else {}, "after", -1, 0, 10**18 - 1)
-        recent = number(request.query_params, "recent", 0, 0, 500)
-        if self._feed.listeners >= _STREAMS:
-            raise Refusal(503, f"There are {_STREAMS} streams already")
-        stream = self._frames(None if after < 0 else after, recent)
-        return StreamingResponse(stream, media_type="text/event-stream")
+        recent = number(asked, "recent", 0, 0, 500)
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream")
+        return _Stream(self._feed, self._frames(None if after < 0 else after, recent))
 
     async def _frames(self, after: int | None, recent: int) -> AsyncIterator[bytes]:
         yield b"retry: 1000\n: events as they are recorded\n\n"
@@ -123,6 +127,21 @@ class Site:
         return found
 
 
+class _Stream(StreamingResponse):
+    """An answer without an end. It takes its place before it says anything, so that there are never too many."""
+
+    def __init__(self, feed: Feed, frames: AsyncIterator[bytes]) -> None:
+        super().__init__(frames, media_type="text/event-stream")
+        self._feed = feed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Streams. Raises `Refusal` where there are too many."""
+        if self._feed.listeners >= _STREAMS:
+            raise Refusal(503, f"There are {_STREAMS} streams already")
+        with self._feed.listening():
+            await super().__call__(scope, receive, send)
+
+
 def _frame(one: Recorded) -> bytes:
     return b"id: %d\ndata: %b\n\n" % (one.seq, msgspec.json.encode(numbered(one)))
 
@@ -134,6 +153,11 @@ def _file(name: str, kind: str) -> Callable[[Request], Response]:
         return Response(content, media_type=kind)
 
     return endpoint
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    return refused_at(request.scope, error)
 
 
 def _unknown(request: Request, error: Exception) -> Response:

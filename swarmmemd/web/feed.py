@@ -7,10 +7,11 @@ reads the journal itself, so a slow reader holds nothing up and nothing grows fo
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import msgspec
+from starlette.concurrency import run_in_threadpool
 
 from swarmmemd.errors import SwarmmemdError
 from swarmmemd.journal import Filter, Follower, Recorded
@@ -48,6 +49,15 @@ class Feed:
         self._news = asyncio.Event()
         self._closed = False
 
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """For as long as somebody follows."""
+        self._listeners += 1
+        try:
+            yield
+        finally:
+            self._listeners -= 1
+
     @property
     def listeners(self) -> int:
         """How many streams there are."""
@@ -61,35 +71,33 @@ class Feed:
     async def follow(self, after: int | None, recent: int) -> AsyncIterator[Recorded | None]:
         """The events after number `after`; without it the newest `recent` ones and those to come. None is a sign of
         life. A number that the journal does not have yet is one of a journal that is gone."""
-        self._listeners += 1
-        try:
-            await self._start()
-            generation = self._generation
-            if after is None:
-                for one in (await self._read(0, newest=recent)).events if recent else ():
-                    yield one
-                    after = one.seq
-                after = self._last if after is None else after
-            elif after > self._last:
-                after = self._base
-            while not self._closed:
-                if generation != self._generation:
-                    generation, after = self._generation, self._base
-                events = await self._after(after)
-                for event in events:
-                    yield event
-                    after = event.seq
-                if not events and not await self._waited():
-                    yield None
-        finally:
-            self._listeners -= 1
+        await self._start()
+        generation = self._generation
+        if after is None:
+            newest = await self._read(0, newest=recent) if recent else None
+            after = self._last
+            for one in newest.events if newest else ():
+                yield one
+                after = one.seq
+        elif after > self._last:
+            after = self._base
+        while not self._closed:
+            if generation != self._generation:
+                generation, after = self._generation, self._base
+            events = await self._after(after)
+            for event in events:
+                yield event
+                after = event.seq
+            if not events and not await self._waited():
+                yield None
 
     async def _after(self, after: int) -> list[Recorded]:
         if after >= self._last:
             return []
         if after >= self._from:
             return [one for one in self._recent if one.seq > after]
-        return list((await self._read(after)).events)
+        seen = await self._read(after)
+        return list(seen.events) if seen else []
 
     async def _waited(self) -> bool:
         """Whether there is news; False after a while without."""
@@ -123,10 +131,9 @@ class Feed:
             self._recent.clear()
             self._last = self._from = 0
         first = self._last == 0
-        try:
-            seen = await self._read(self._last)
-        except SwarmmemdError:
-            return  # the daemon is just making it, or it is damaged: looked at again in a moment
+        seen = await self._read(self._last)
+        if seen is None:
+            return
         self._stat, self._file, self._base = now, file, seen.base
         if first:
             self._from = self._last = seen.last
@@ -147,8 +154,13 @@ class Feed:
         self._news.set()
         self._news = asyncio.Event()
 
-    async def _read(self, after: int, newest: int = 0) -> Seen:
-        return await asyncio.to_thread(_read, self._journal, after, newest)
+    async def _read(self, after: int, newest: int = 0) -> Seen | None:
+        """None where it cannot be read now: there is none yet, it is just being made, or it is damaged. A stream goes
+        on through all of that. Read where questions are read, so that posts that wait for the disk hold nothing up."""
+        try:
+            return await run_in_threadpool(_read, self._journal, after, newest)
+        except SwarmmemdError:
+            return None
 
 
 def _read(journal: Path, after: int, newest: int) -> Seen:

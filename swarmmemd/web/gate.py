@@ -8,10 +8,10 @@ import contextlib
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
 
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from swarmmemd.web.answers import Refusal, refuse
+from swarmmemd.web.answers import Refusal
+from swarmmemd.web.door import refused_at
 from swarmmemd.web.keys import Keys
 
 COOKIE = "swarmmemd"
@@ -36,11 +36,6 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 _RAW = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-_DOOR = """<!doctype html><html lang="en"><meta charset="utf-8"><title>swarmmemd</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<h1>This is the memory of a swarm</h1>
-<p>Your browser has no key to it yet, or an old one. Run this in a terminal, and open the link that it prints:</p>
-<pre>swarmmemd serve --link</pre></html>"""
 
 
 class Gate:
@@ -56,19 +51,24 @@ class Gate:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *_RAW]
+                given = list(message.get("headers", ()))
+                message["headers"] = given + [one for one in _RAW if one[0] not in dict(given)]
             await send(message)
 
         try:
             self._check(_Asked(scope))
         except Refusal as refusal:
-            await drain(receive)
-            await _refusal(scope, refusal)(scope, receive, with_headers)
+            await refused_at(scope, refusal)(scope, receive, _then_drained(receive, with_headers))
             return
         await self._app(scope, receive, with_headers)
 
     def _check(self, asked: "_Asked") -> None:
         self._check_names(asked)
+        self._check_key(asked)
+        if asked.length > BODY_LIMIT:
+            raise Refusal(413, "The body is larger than 1 MiB")
+
+    def _check_key(self, asked: "_Asked") -> None:
         if asked.path in _OPEN or (asked.path.startswith(_LINK) and asked.reads):
             return
         bearer = asked.one(b"authorization")
@@ -125,6 +125,11 @@ class _Asked:
             raise Refusal(400, f"The header {name.decode()} stands there twice")
         return found[0] if found else None
 
+    @property
+    def length(self) -> int:
+        """Bytes of the body, as far as they are told beforehand."""
+        return int(self.one(b"content-length") or 0)
+
     def cookies(self) -> list[str]:
         """The values of our cookie: other ports of this machine may have set one as well."""
         values = []
@@ -138,12 +143,19 @@ class _Asked:
         return values
 
 
-def _refusal(scope: Scope, refusal: Refusal) -> Response:
-    """For a person who opens the panel without a key: a page that says how to get one."""
-    accepts = b"".join(value for name, value in scope["headers"] if name == b"accept")
-    if refusal.code == 401 and scope["path"] == "/" and b"text/html" in accepts:
-        return Response(_DOOR, 401, {"WWW-Authenticate": "Bearer"}, "text/html")
-    return refuse(refusal)
+def _then_drained(receive: Receive, send: Send) -> Send:
+    """Sends at once what is said, and ends it when the body is in: who is still sending one would otherwise find the
+    connection closed, and never read the answer."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] != "http.response.body" or message.get("more_body"):
+            await send(message)
+            return
+        await send({**message, "more_body": True})
+        await drain(receive)
+        await send({"type": "http.response.body", "body": b""})
+
+    return sent
 
 
 async def drain(receive: Receive, most: int = _DRAINED) -> None:

@@ -67,6 +67,15 @@ class Keys:
         return hmac.new(self._token, b"cookie " + content.encode(), hashlib.sha256).hexdigest()
 
 
+def held(state_dir: Path) -> bytes | None:
+    """The token in the state folder, for who asks the server; None where there is none. Raises `DeniedError`."""
+    try:
+        with Directory.root(state_dir) as state:
+            return _read(state, state_dir / layout.TOKEN)
+    except FileNotFoundError:
+        return None
+
+
 def token(state_dir: Path) -> bytes:
     """The token in the state folder, made where there is none. Raises `DeniedError` for a file that others could
     have read or written."""

@@ -1,6 +1,7 @@
 """What others tell: checked, left in the inbox, and answered once it is in its files. docs/api.md, "Posting"."""
 
 import asyncio
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,7 @@ def parse(data: bytes) -> Body:
         body = msgspec.json.decode(data, type=Body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise Refusal(400, f"The body is not what is described at /openapi.json: {error}") from None
+    _check_unique(data)
     if body.event and not all(
         -(2**63) <= value < 2**63 for value in body.event.values() if isinstance(value, int)
     ):
@@ -85,6 +87,19 @@ def parse(data: bytes) -> Body:
     if body.event_type == EventType.HANDOFF_WRITTEN and body.kind != "handoff":
         raise Refusal(400, "A handoff is posted with kind=handoff and its whole text")
     return body
+
+
+def _check_unique(data: bytes) -> None:
+    """Raises `Refusal` where a name stands twice in an object: another program would read another post in it."""
+
+    def object_of(pairs: list[tuple[str, Any]]) -> None:
+        if len({name for name, _ in pairs}) < len(pairs):
+            raise Refusal(400, "A name stands twice in an object of the body")
+
+    try:
+        json.loads(data, object_pairs_hook=object_of, parse_int=str)
+    except (ValueError, RecursionError):
+        raise Refusal(400, "The body is no JSON, or is nested too deeply") from None
 
 
 class Posting:

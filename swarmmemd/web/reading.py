@@ -43,7 +43,7 @@ class Reading:
         self._counted_to = 0
         self._counted_in: tuple[int, int] = (0, 0)
 
-    def memory(self, asked: QueryParams) -> dict[str, Any]:
+    def memory(self, asked: Mapping[str, str]) -> dict[str, Any]:
         """`GET /api/swarm-memory`."""
         kind = choice(asked, "kind", KINDS)
         worker = asked.get("workerId")
@@ -59,7 +59,7 @@ class Reading:
         ]
         return {"ok": True, "workerId": worker, "kind": kind, "path": utf8(str(found.path)), "files": files}
 
-    def search(self, asked: QueryParams) -> dict[str, Any]:
+    def search(self, asked: Mapping[str, str]) -> dict[str, Any]:
         """`GET /api/swarm-memory/search`."""
         text = asked.get("query", asked.get("q"))
         if text is None:
@@ -120,6 +120,15 @@ class Reading:
                 return dict(self._counted), follower.backlog()
             finally:
                 follower.close()
+
+
+def once(asked: QueryParams) -> Mapping[str, str]:
+    """The parameters. Raises `Refusal` where one stands there twice: which one would be meant?"""
+    given = asked.multi_items()
+    found = dict(given)
+    if len(found) < len(given):
+        raise Refusal(400, "A parameter stands there twice")
+    return found
 
 
 def choice(asked: Mapping[str, str], name: str, words: tuple[str, ...], default: str | None = None) -> str:

@@ -10,20 +10,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import anyio.to_thread
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from swarmmemd.config import Config
 from swarmmemd.errors import StorageError
 from swarmmemd.layout import JOURNAL
-from swarmmemd.web.answers import Refusal, refuse
 from swarmmemd.web.app import Site
 from swarmmemd.web.feed import Feed
-from swarmmemd.web.gate import HEADERS, Gate
+from swarmmemd.web.gate import Gate
 from swarmmemd.web.keys import Keys, token
 from swarmmemd.web.listen import listen, remove
 from swarmmemd.web.posting import Posting
+from swarmmemd.web.protocol import Protocol
 from swarmmemd.web.reading import Reading
 
 _AT_ONCE = 4
@@ -102,27 +100,6 @@ class Server:
         await self._uvicorn.serve(sockets=[self._socket])
 
 
-class _Protocol(H11Protocol):
-    """HTTP, with a refusal of ours for what is none: it never comes to the application."""
-
-    def send_400_response(self, msg: str) -> None:
-        """Answers, and closes the connection."""
-        body = refuse(Refusal(400, f"This is no HTTP request that can be answered: {msg}")).body
-        headers = [
-            ("Content-Type", "application/json"),
-            ("Content-Length", str(len(body))),
-            ("Connection", "close"),
-        ]
-        events = (
-            h11.Response(status_code=400, headers=[*headers, *HEADERS.items()], reason=b"Bad Request"),
-            h11.Data(data=bytes(body)),
-            h11.EndOfMessage(),
-        )
-        for event in events:
-            self.transport.write(self.conn.send(event) or b"")
-        self.transport.close()
-
-
 class _Uvicorn(uvicorn.Server):
     """uvicorn with the settings that fit, which says when it is up and ends the streams when it is told to stop."""
 
@@ -131,7 +108,7 @@ class _Uvicorn(uvicorn.Server):
             uvicorn.Config(
                 app,
                 loop="asyncio",
-                http=_Protocol,
+                http=Protocol,
                 ws="none",
                 lifespan="off",
                 interface="asgi3",

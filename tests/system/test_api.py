@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import jsonschema
 import pytest
@@ -205,6 +206,7 @@ def test_a_stream_that_is_left_is_forgotten(api: Api) -> None:
         (403, "GET", "/link/guessed", {"Authorization": None}),
         (404, "GET", "/nothing", {}),
         (404, "GET", "/../token", {}),
+        (404, "GET", f"{MEMORY}/", {}),
         (405, "PUT", MEMORY, {}),
         (405, "POST", SEARCH, {}),
         (405, "OPTIONS", MEMORY, {}),
@@ -282,6 +284,10 @@ def test_a_browser_without_a_key_is_told_how_to_get_one(api: Api) -> None:
     found = api.ask("GET", "/", headers={"Authorization": None, "Accept": "text/html,*/*"})
     assert found.code == 401
     assert b"swarmmemd serve --link" in found.body
+    found = api.ask("GET", "/link/used", headers={"Authorization": None, "Accept": "text/html,*/*"})
+    assert (found.code, found.headers["content-type"]) == (403, "text/html; charset=utf-8")
+    assert b"This link was used" in found.body
+    assert b"swarmmemd serve --link" in found.body
 
 
 # Questions that mean nothing
@@ -298,21 +304,26 @@ def test_a_browser_without_a_key_is_told_how_to_get_one(api: Api) -> None:
         (400, MEMORY, {"kind": "mission", "workerId": "builder-1", "missionId": "a/b"}),
         (400, MEMORY, {"kind": "shared", "workerId": "x\n"}),
         (400, MEMORY, {"kind": "episodic", "workerId": "builder-1", "date": "../../x"}),
+        (400, MEMORY, {"kind": "episodic", "workerId": "builder-1", "date": "2026-02-30"}),
+        (400, f"{MEMORY}?kind=profile", {"kind": "shared"}),
         (404, MEMORY, {"kind": "profile", "workerId": "nobody"}),
         (400, SEARCH, {"scope": "all"}),
         (400, SEARCH, {"query": "shed"}),
         (400, SEARCH, {"query": "shed", "scope": "worker"}),
         (400, SEARCH, {"query": "shed", "scope": "everything"}),
         (400, SEARCH, {"query": " ", "scope": "all"}),
+        (400, f"{SEARCH}?query=shed", {"query": "paint", "scope": "all"}),
         (400, SEARCH, {"query": "shed", "scope": "all", "limit": "0"}),
         (400, SEARCH, {"query": "shed", "scope": "all", "limit": "ten"}),
         (404, SEARCH, {"query": "shed", "workerId": "nobody"}),
         (400, "/api/events", {"after": "-1"}),
+        (400, "/api/events?after=1", {"after": "2"}),
         (400, "/api/events", {"recent": "501"}),
     ],
 )
 def test_what_cannot_be_answered(api: Api, code: int, path: str, query: dict[str, Any]) -> None:
-    found = api.ask("GET", path, **query)
+    more = "&" if "?" in path and query else ""
+    found = api.ask("GET", f"{path}{more}{urlencode(query)}") if more else api.ask("GET", path, **query)
     assert found.code == code
     is_refused(found.json)
 
@@ -500,7 +511,16 @@ def test_half_an_emoji_is_no_bug(api: Api, teller: str) -> None:
     assert api.ask("GET", f"{SEARCH}?scope=all&query=%ff%ed%a0%80").code == 200
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"[]", b"{", b"\xff", b"[" * 100_000),
+        b'{"workerId": "painter-2", "workerId": "builder-1", "kind": "episodic", "content": "x"}',
+        b'{"workerId": "builder-1", "kind": "episodic", "content": "x", "event": {"state": "DONE", "state": ""}}',
+        b'{"workerId": "builder-1", "kind": "episodic", "content": "x", "more": %b1%b}'
+        % (b"[" * 9999, b"]" * 9999),
+    ],
+)
 def test_a_body_that_is_no_post(api: Api, body: bytes) -> None:
     found = api.ask("POST", MEMORY, body)
     assert found.code == 400
