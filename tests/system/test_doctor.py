@@ -276,6 +276,12 @@ def test_a_journal_that_is_damaged_or_newer(ill: Clinic) -> None:
     assert set(ill.names()) == {"journal", "not-running"}
 
 
+def test_a_service_with_another_state_folder(ill: Clinic) -> None:
+    ill.tell(pid=os.getpid())
+    assert ill.names() == ["other-state"]
+    assert str(ill.home.state) in examine(ill.patient())[0].what
+
+
 def test_a_journal_that_cannot_be_opened(ill: Clinic) -> None:
     journal = ill.home.state / "journal.db"
     for path in ill.home.state.glob("journal.db*"):
