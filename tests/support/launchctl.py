@@ -78,7 +78,8 @@ def main(verb: str, *rest: str) -> tuple[int, str]:
         pid = f"\tpid = {state['pid']}\n" if lives(state["pid"]) else ""
         return (
             0,
-            f"{rest[0]} = {{\n\tpath = {state['loaded']}\n\tstate = x\n{pid}\truns = 1\n\tlast exit code = 0\n}}",
+            f"{rest[0]} = {{\n\tpath = {state['loaded']}\n\tstate = x\n{pid}\truns = 1\n\tlast exit code = 0\n"
+            "\tresource coalition = {\n\t\tpath = (none)\n\t\tpid = 1\n\t\truns = 9\n\t}\n}",
         )
     if verb == "print-disabled":
         return 0, f'\t"{LABEL}" => {"disabled" if state["disabled"] else "enabled"}\n'
