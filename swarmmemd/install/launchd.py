@@ -66,8 +66,8 @@ class Launchd:
             raise self._no_session()
         if done.code != 0:
             return None
-        # Blocks below tell of other things by the same names: the first one is the agent's own.
-        return dict(reversed(re.findall(r"^\s*([\w ]+?) = (.*?)\s*$", done.out, re.MULTILINE)))
+        # By the indentation: blocks further in tell of other things by the same names.
+        return dict(re.findall(r"^(?:\t| {1,4})(\w[\w ]*?) = (.*?)\s*$", done.out, re.MULTILINE))
 
     def clear(self, force: bool) -> Callable[[], None]:
         """Nothing wins over the agent's own file."""
