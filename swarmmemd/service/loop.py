@@ -299,16 +299,23 @@ class Daemon:
             config = self._reload()
         except SwarmmemdError as error:
             running.log.error("configuration not reloaded", reason=str(error))
+            self._configured(f"not reloaded: {error}")
             return
         now, asked = _roots(running.config), _roots(config)
         if now != asked:
             running.log.warning("changed roots need a restart", running=now, asked=asked)
+            self._configured("changed roots need a restart")
             return
+        self._configured(None)
         running.tree.reconfigure(config)
         set_level(config.log.level)
         running.log.info("configuration reloaded")
         running.turns.roster.forget()
         self._sweeps.everything("SIGHUP")
+
+    def _configured(self, trouble: str | None) -> None:
+        """Why the file is not what holds, for `status`: who looks later has not seen the line in the log."""
+        self._running.troubles.update("configuration", trouble, self._running.now(), grace=_NEVER)
 
     def _put_away(self) -> None:
         now = self._running.now()
