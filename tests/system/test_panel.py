@@ -153,6 +153,8 @@ def test_who_opens_a_used_link_is_told_how_to_get_another(home: Home, page: Brow
     page.shows("swarmmemd serve --link", "pre")
     page.window(320, 600, dark=True)
     assert page.js("document.documentElement.scrollWidth") <= 320
+    page.js((files("axe_core_python") / "axe.min.js").read_text() + "; 0")
+    assert violations(page) == []
     assert page.js("getComputedStyle(document.body).backgroundColor") == "rgb(21, 23, 26)"
     assert all("403" in line for line in page.said), page.said
     page.said.clear()

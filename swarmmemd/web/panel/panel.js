@@ -104,6 +104,7 @@ function show(one) {
     : [el("span", { class: "soft" }, "Nothing recorded yet")]));
 }
 
+const alphabet = new Intl.Collator("en", { numeric: true });
 const rank = (one) => (ORDER.indexOf(one.status) + ORDER.length + 1) % (ORDER.length + 1);
 
 async function refresh() {
@@ -115,7 +116,7 @@ async function refresh() {
     else if (!known.length) said("workers-said", "The memory cannot be read right now. It is tried again.");
     return;
   }
-  known = content.workers.sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name, undefined, { numeric: true }));
+  known = content.workers.sort((a, b) => rank(a) - rank(b) || alphabet.compare(a.name, b.name));
   known.forEach(show);
   const ids = known.map((one) => one.workerId);
   for (const [id, its] of cards) if (!ids.includes(id)) { its.root.remove(); cards.delete(id); }
@@ -286,13 +287,14 @@ async function openPage(fresh) {
   const wanted = kind;
   const { files, error } = await ask(`/api/swarm-memory?${asked}`).catch((error) => ({ error }));
   if (its.workerId !== opened?.workerId || its.missionId !== opened.missionId || wanted !== kind) return;
+  if (error && !fresh) return; // what somebody is reading stays
   const pages = files?.filter((file) => file.name.endsWith(".md") && (kind !== "mission" || file.name === "SUMMARY.md"));
   const now = error ? `It cannot be read right now: ${clean(error.message)}` : JSON.stringify(pages);
   if (now === shown && !fresh) return; // what somebody has selected stays so
   shown = now;
   const at = $("page").scrollTop;
   if (pages?.length) $("page").replaceChildren(...pages.map(paper));
-  else $("page").replaceChildren(el("p", { class: "said" }, error ? now : NOTHING[kind]));
+  else $("page").replaceChildren(el("p", { class: "said" }, error ? now : kind === "mission" && its.missionId ? "The summary of this mission is not written yet." : NOTHING[kind]));
   $("page").scrollTop = fresh ? 0 : at;
 }
 
@@ -353,6 +355,7 @@ addEventListener("hashchange", route);
 addEventListener("popstate", route);
 
 setInterval(refreshAges, 10_000);
+setInterval(reopenSoon, 10_000); // an event is told before its files are written, on a slow disk long before
 setInterval(refreshSoon, 60_000);
 refresh();
 connect();
