@@ -421,8 +421,8 @@ class Others:
         try:
             start = "\n" if path in self._torn else ""
             data = f"{start}{line}\n".encode()
-            self._torn.discard(path)
             if os.write(descriptor, data) == len(data):
+                self._torn.discard(path)
                 self._torture.story.wrote(self._torture.story.lines, path, line)
             else:
                 self._torn.add(path)  # it does not glue its own next line to it

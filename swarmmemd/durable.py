@@ -13,7 +13,7 @@ import fcntl
 import os
 import stat as mode
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import EllipsisType
 
@@ -85,7 +85,7 @@ class Directory:
             if not create:
                 raise
         seam.call("mkdir", name)
-        with contextlib.suppress(FileExistsError):
+        with contextlib.suppress(FileExistsError), _named(self, name):
             os.mkdir(name, permissions, dir_fd=self.descriptor)
             self.sync()
         return self._folder(name)
@@ -94,8 +94,9 @@ class Directory:
         try:
             descriptor = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=self.descriptor)
         except OSError as error:
+            error.filename = f"{self.shown}/{name}"
             if error.errno in (errno.ELOOP, errno.ENOTDIR):
-                raise Refused(error.errno, "not a folder of its own", f"{self.shown}/{name}") from None
+                raise Refused(error.errno, "not a folder of its own", error.filename) from None
             raise
         return Directory(descriptor, f"{self.shown}/{name}")
 
@@ -146,21 +147,34 @@ class Directory:
     def move(self, name: str, into: "Directory") -> None:
         """Moves a file into another folder, under its name."""
         seam.call("rename", name)
-        os.rename(name, name, src_dir_fd=self.descriptor, dst_dir_fd=into.descriptor)
+        with _named(self, name):
+            os.rename(name, name, src_dir_fd=self.descriptor, dst_dir_fd=into.descriptor)
         into.sync()
         self.sync()
 
     def rename(self, name: str, other: str, durable: bool = True) -> None:
         """Gives a file another name in the same folder, over what stands there."""
         seam.call("rename", name)
-        os.rename(name, other, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+        with _named(self, name):
+            os.rename(name, other, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
         if durable:
             self.sync()
 
     def unlink(self, name: str) -> None:
         """Removes the name."""
         seam.call("unlink", name)
-        os.unlink(name, dir_fd=self.descriptor)
+        with _named(self, name):
+            os.unlink(name, dir_fd=self.descriptor)
+
+
+@contextlib.contextmanager
+def _named(directory: Directory, name: str) -> Iterator[None]:
+    """Errors in it tell the whole path: a call with a directory handle knows the name only."""
+    try:
+        yield
+    except OSError as error:
+        error.filename, error.filename2 = f"{directory.shown}/{name}", None
+        raise
 
 
 def open_file(directory: Directory, name: str, flags: int, permissions: int = 0o666) -> int:
@@ -170,8 +184,9 @@ def open_file(directory: Directory, name: str, flags: int, permissions: int = 0o
             name, flags | _NOFOLLOW | os.O_NONBLOCK, permissions, dir_fd=directory.descriptor
         )
     except OSError as error:
+        error.filename = f"{directory.shown}/{name}"
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-            raise Refused(error.errno, "not a regular file", f"{directory.shown}/{name}") from None
+            raise Refused(error.errno, "not a regular file", error.filename) from None
         raise
     if not mode.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -442,12 +457,37 @@ def _keep_mode(directory: Directory, name: str, descriptor: int, permissions: in
 def version_at(directory: Directory, name: str) -> Version | None:
     """The version that stands there now; None for no file. A link is refused."""
     try:
-        found = os.stat(name, dir_fd=directory.descriptor, follow_symlinks=False)
+        with _named(directory, name):
+            found = os.stat(name, dir_fd=directory.descriptor, follow_symlinks=False)
     except FileNotFoundError:
         return None
     if not mode.S_ISREG(found.st_mode):
         raise Refused(errno.EINVAL, "not a regular file", f"{directory.shown}/{name}")
     return version_of(found)
+
+
+def versions_below(
+    root: Path, folders: Iterable[str], names: Iterable[str]
+) -> tuple[Version | None, ...] | None:
+    """The versions that stand there now, None for no file of its own, by stats alone: for a sweep, which decides
+    nothing by them. None where a folder on the way is none, or a link."""
+    here = os.fspath(root)
+    try:
+        for part in folders:
+            here = f"{here}/{part}"
+            if not mode.S_ISDIR(os.stat(here, follow_symlinks=False).st_mode):
+                return None
+    except OSError:
+        return None
+    return tuple([_version_of(f"{here}/{name}") for name in names])
+
+
+def _version_of(path: str) -> Version | None:
+    try:
+        found = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return None
+    return version_of(found) if mode.S_ISREG(found.st_mode) else None
 
 
 def sweep_temporaries(directory: Directory) -> int:

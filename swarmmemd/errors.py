@@ -1,9 +1,10 @@
-"""Every error that a person can meet, with its exit code and the way to mend it. Imports nothing.
+"""Every error that a person can meet, with its exit code and the way to mend it. Imports nothing of ours.
 
 An expected error is shown in one or two lines, without a traceback: what, where, how to mend. Anything
 that is no `SwarmmemdError` is a bug and exits 70. Exit codes are those of sysexits; docs/commands.md.
 """
 
+import errno
 from enum import IntEnum
 
 
@@ -63,11 +64,26 @@ class StorageError(SwarmmemdError):
     """A file or folder of swarmmemd's own cannot be read or written."""
 
 
-class DeniedError(SwarmmemdError):
-    """The system refuses access to a root or to the state directory."""
+class NoJournalError(StorageError):
+    """There is no journal yet, or nothing in it: the daemon makes it."""
+
+
+class DeniedError(StorageError):
+    """The system refuses access to a file or folder: a person has to give the right."""
 
     code = Exit.PERMISSION
+    mend = "Check its owner and permissions."
     permanent = True
+
+
+_DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+def system_error(where: object, error: OSError, mend: str = "") -> StorageError:
+    """What a person is told where the system refused something. `DeniedError` where trying again mends nothing: a
+    matter of rights, or a file system without writing."""
+    kind = DeniedError if error.errno in _DENIED else StorageError
+    return kind(f"{where}: {error.strerror or error}", mend or "Check the disk and the permissions.")
 
 
 class NotRunningError(SwarmmemdError):

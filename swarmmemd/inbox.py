@@ -8,6 +8,7 @@ without a daemon. Both are written aside and renamed, so that a half one is neve
 import contextlib
 import secrets
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,8 @@ _ANSWER = ".answer"
 _LIMIT = 1 << 20
 _LONGEST_POST = 8 << 20
 _LONGEST_ANSWER = 64 << 20
+_LOOK = 1.0
+"""Seconds between two looks whether anybody listens."""
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -52,19 +55,25 @@ class Answer(msgspec.Struct, frozen=True):
     """Files that were made right."""
 
 
-def ask(state_dir: Path, request: Request, patience: float) -> Answer | None:
+def ask(
+    state_dir: Path, request: Request, patience: float, listens: Callable[[], object] = lambda: True
+) -> Answer | None:
     """Leaves a request for the daemon and waits for the answer; None if it does not come within `patience`
-    seconds. Raises OSError."""
+    seconds, or if nobody `listens` any more, which is asked once a second. Raises OSError."""
     name = secrets.token_hex(12)
     with private_directory(state_dir) as state, state.child(INBOX, create=True, permissions=0o700) as inbox:
         replace(inbox, name + SUFFIX, msgspec.json.encode(request), permissions=0o600)
-        end = time.monotonic() + patience
-        while time.monotonic() < end:
+        now = time.monotonic()
+        end, look, heard = now + patience, now + _LOOK, True
+        while heard and now < end:
+            if now > look:
+                look, heard = now + _LOOK, bool(listens())  # asked before its last answer is looked for
             data = read_file(inbox, name + _ANSWER, _LONGEST_ANSWER)
             if data is not None:
                 inbox.unlink(name + _ANSWER)
                 return msgspec.json.decode(data, type=Answer)
             time.sleep(0.02)
+            now = time.monotonic()
         with contextlib.suppress(FileNotFoundError):
             inbox.unlink(name + SUFFIX)
     return None
@@ -127,6 +136,12 @@ def why_rejected(state_dir: Path, id: str) -> str | None:
         return (state_dir / INBOX / "rejected" / f"{post_name(id)}.reason").read_text("utf-8").strip()
     except OSError:
         return None
+
+
+def is_empty(state: Directory) -> bool:
+    """Whether neither a post nor a request waits. Raises OSError."""
+    with state.child(INBOX, create=True, permissions=0o700) as inbox:
+        return not any(name.endswith((_POST, SUFFIX)) for name in inbox.names())
 
 
 def waiting(state: Directory) -> list[tuple[str, Request | None]]:

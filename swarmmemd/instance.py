@@ -14,7 +14,7 @@ import msgspec
 
 from swarmmemd import layout
 from swarmmemd.durable import Directory, flock, open_file, read_file, replace
-from swarmmemd.errors import DeniedError, HeldError, StorageError
+from swarmmemd.errors import DeniedError, HeldError, system_error
 
 _ASKED_WITHIN = 0.25
 """Seconds in which `is_running` lets go of the lock again."""
@@ -129,7 +129,9 @@ def is_running(state_dir: Path) -> Holder | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise StorageError(f"{state_dir}: {error.strerror}", "Check its owner and permissions.") from error
+        raise system_error(
+            state_dir / (error.filename or ""), error, "Check its owner and permissions."
+        ) from error
 
 
 def _by_kernel(descriptor: int) -> str:

@@ -37,10 +37,22 @@ def assignment_id(text: object) -> AssignmentId | None:
     return AssignmentId(text) if isinstance(text, str) and _MISSION.fullmatch(text) else None
 
 
+_DAY = 86_400_000
+
+
 @lru_cache(maxsize=256)
 def iso(at: int) -> str:
     """`at` as the specification writes times: `2026-04-28T00:00:00.000Z`."""
-    return f"{datetime.fromtimestamp(at // 1000, UTC).isoformat()[:19]}.{at % 1000:03d}Z"
+    day, rest = divmod(at, _DAY)
+    seconds, thousandths = divmod(rest, 1000)
+    minutes, second = divmod(seconds, 60)
+    return f"{_date(day)}T{minutes // 60:02}:{minutes % 60:02}:{second:02}.{thousandths:03}Z"
+
+
+@lru_cache(maxsize=64)
+def _date(day: int) -> str:
+    """The date of a day, counted since the epoch."""
+    return datetime.fromtimestamp(day * _DAY // 1000, UTC).isoformat()[:10]
 
 
 _LAST = 253_402_300_799_999
@@ -62,7 +74,7 @@ def parse_iso(text: object) -> int | None:
 
 def utc_day(at: int) -> str:
     """The UTC day of `at`, `YYYY-MM-DD`: it names the episode file."""
-    return iso(at)[:10]
+    return _date(at // _DAY)
 
 
 class EventType(StrEnum):
@@ -110,7 +122,7 @@ class Status(StrEnum):
     COMPLETE = "complete"
 
 
-class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One checkpoint as the worker gave it. A value of none, n/a or a dash is None."""
 
     state: CheckpointState
@@ -124,7 +136,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     """All six labels stood there. A row that the model cut off counts only if they did."""
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One event of one worker; what a line of `events.jsonl` holds.
 
     `at` is when it happened according to its source, in ms, never later than it was observed. `detail` is

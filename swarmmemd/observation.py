@@ -137,7 +137,7 @@ class ChatFile(msgspec.Struct, frozen=True):
     application: int
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One row of the chat that counts: a user's, or one of the worker's with checkpoints in it.
 
     `line` is the first of the sessions that continue each other. `text` is the row's own part, without what a

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from swarmmemd.errors import SwarmmemdError
 from swarmmemd.instance import Holder, is_running
 from swarmmemd.layout import LAST_EXIT, STATUS
 
@@ -29,6 +30,8 @@ class Standing(msgspec.Struct, frozen=True):
     holder: Holder | None
     figures: dict[str, Any]
     last_exit: LastExit | None
+    unseen: str = ""
+    """Why none of it can be told: the state directory is closed to whoever asks."""
 
     @property
     def running(self) -> bool:
@@ -40,8 +43,17 @@ class Standing(msgspec.Struct, frozen=True):
         return self.figures.get("running") is True
 
 
+def seen(state_dir: Path) -> Standing:
+    """As `standing`, for who has more to tell than that: what cannot be looked at is said in `unseen`."""
+    try:
+        return standing(state_dir)
+    except SwarmmemdError as error:
+        return Standing(None, {}, None, str(error))
+
+
 def standing(state_dir: Path) -> Standing:
-    """How the daemon with this state directory stands. Raises `StorageError` where that cannot be looked at."""
+    """How the daemon with this state directory stands. Raises `StorageError` or `DeniedError` where that cannot be
+    looked at."""
     return Standing(is_running(state_dir), _figures(state_dir), _last_exit(state_dir))
 
 

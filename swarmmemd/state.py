@@ -100,14 +100,14 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     next_action: str | None = None
 
 
-class Heard(msgspec.Struct, frozen=True, kw_only=True):
+class Heard(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is known of a text that the chat has shown: where it stood last, and since when it is known.
 
     `first` and `last` number the sights of the worker's chat: when the text was new, and when it counted last.
     `row`, `session`, `at` and `generation` are of the newest row with it. `mission` and `number` name the dispatch
     that it was given to (number 0: to none), `count` how often it counted there. `seen` is the sight of the newest
-    row, and `copied` whether that was written from an older one. `rows` is in how many rows the text stands, and
-    `copies` how many of those that stood before may still be written again. Only digests are kept of texts.
+    row; a copy keeps that of the row it was written from, and says so by `copied`. `rows` is in how many rows the text
+    stands, and `copies` how many of those that stood before may still be written again. Only digests are kept of texts.
     """
 
     first: int

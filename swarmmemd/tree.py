@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import msgspec
 
@@ -15,7 +16,7 @@ import swarmmemd
 from swarmmemd import inbox, layout
 from swarmmemd.config import Config
 from swarmmemd.durable import Directory, private_directory, sweep_temporaries
-from swarmmemd.errors import DeniedError, StorageError
+from swarmmemd.errors import DeniedError, StorageError, system_error
 from swarmmemd.instance import Holder, Instance
 from swarmmemd.journal import Journal
 from swarmmemd.memory.audit import AuditLog
@@ -32,13 +33,15 @@ from swarmmemd.turn import Clock, Report, Turns
 
 class Found(msgspec.Struct, frozen=True):
     """What a look at the profiles root has changed: workers that are new, and folders that are or are not
-    there. `trouble` says why the root could not be listed: then nothing has changed."""
+    there. `trouble` says why the root could not be listed: then nothing has changed. `shared` says why the shared root
+    is closed."""
 
     new: frozenset[WorkerId] = frozenset()
     gone: frozenset[WorkerId] = frozenset()
     folders: frozenset[WorkerId] = frozenset()
     skipped: tuple[str, ...] = ()
     trouble: str = ""
+    shared: str = ""
 
 
 class Tree:
@@ -78,9 +81,9 @@ class Tree:
         root that has appeared only now."""
         try:
             self._instance.take_root(self.config.profiles_root)
-            self._instance.take_root(self.config.shared_root)
         except DeniedError as error:
             return Found(trouble=str(error))
+        shared = self._shared_trouble()
         listed = self._listed()
         self._listed_well = not isinstance(listed, Unreadable)
         if isinstance(listed, Unreadable):
@@ -89,7 +92,15 @@ class Tree:
         gone = frozenset(worker for worker in self.turns.workers if worker not in listed.workers)
         for worker in new:
             self.turns.track(worker)
-        return Found(new, gone, listed.folders, listed.skipped)
+        return Found(new, gone, listed.folders, listed.skipped, shared=shared)
+
+    def _shared_trouble(self) -> str:
+        """Why the shared root is closed, or nothing. It keeps no worker from its own memory."""
+        try:
+            self._instance.take_root(self.config.shared_root)
+        except DeniedError as error:
+            return str(error)
+        return ""
 
     def forget_last_exit(self) -> None:
         """The daemon is up: what ended it the last time is no longer of interest."""
@@ -153,9 +164,7 @@ class Tree:
                 f"{stopped.obstacle.path}: {stopped.obstacle.reason}", "Try it again."
             ) from stopped
         except OSError as error:
-            raise StorageError(
-                f"{error.filename or worker}: {error.strerror}", "Check what stands there."
-            ) from error
+            raise system_error(error.filename or worker, error, "Check what stands there.") from error
 
     def problems(self) -> tuple[str, ...]:
         """What cannot be read or written now, a line each."""
@@ -171,7 +180,7 @@ class Tree:
             unread.append(self._inbox_trouble)
         if self.audit.trouble:
             unread.append(self.audit.trouble)
-        return (*unread, *(f"{one.id}/{o.path}: {o.reason}" for one in workers for o in one.obstacles))
+        return (*unread, *(f"{Path(one.id, o.path)}: {o.reason}" for one in workers for o in one.obstacles))
 
     def look_at_archives(self) -> None:
         """Looks whether somebody has changed a part of what was archived; the next turn archives it again."""
@@ -245,8 +254,8 @@ def open_tree(config: Config, clock: Clock, allow_root: bool = False, anew: bool
         try:
             tree = _opened(config, clock, stack, anew)
         except OSError as error:
-            where = error.filename or config.state_dir
-            raise StorageError(f"{where}: {error.strerror}", "Free some space, or check the disk.") from error
+            where = config.state_dir / (error.filename or "")
+            raise system_error(where, error, "Check its owner and permissions, and the disk.") from error
         yield tree
 
 
@@ -299,14 +308,9 @@ def _refuse_root(config: Config) -> None:
 def _state_directory(config: Config) -> Directory:
     try:
         return private_directory(config.state_dir)
-    except PermissionError as error:
-        raise DeniedError(
-            f"{config.state_dir}: {error.strerror}", "Choose another with --state-dir."
-        ) from error
     except OSError as error:
-        raise StorageError(
-            f"{config.state_dir}: {error.strerror}", "Choose another with --state-dir."
-        ) from error
+        mend = "Check its owner and permissions, or choose another with --state-dir."
+        raise system_error(config.state_dir, error, mend) from error
 
 
 def _holder(config: Config, clock: Clock) -> Holder:

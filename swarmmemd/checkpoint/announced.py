@@ -45,6 +45,8 @@ _PLAIN_WORDS = frozenset(_PLAIN.split())
 
 def is_refused(state: Label, worker: WorkerId | None) -> bool:
     """Whether the lines above call the block an example or that of another worker."""
+    if not state.above:
+        return False
     above = list(takewhile(_announces, state.above))
     return _is_example(above) or _is_of_another(above, worker, state.quote > 0)
 

@@ -30,6 +30,8 @@ class Block:
 
     def fields(self) -> list[Label]:
         """One line for each label. Of several the last in the STATE line's case, else the last of all."""
+        if len(self.names) == len(self.labels):
+            return list(self.labels)
         chosen: dict[str, Label] = {}
         for label in self.labels:
             known = chosen.get(label.name)

@@ -32,13 +32,15 @@ _LABEL = re.compile(
     rf"(?P<word>(?ai:{_WORD}))(?P<close>[*_`]*+){_GAP}*+"
     r"(?P<sep>:(?![:=])|[：﹕]|=(?![=~>])|\|)?+"
 )
+_AS_ASKED = re.compile(r"(STATE|FILES_CHANGED|COMMANDS_RUN|RESULT|BLOCKER|NEXT_ACTION|DECISIONS):(?![:=])")
+"""A label as the form shows it, with nothing around it: `_LABEL` would find the same."""
 _STATE = re.compile(f"[{INVISIBLE}]*+".join("STATE"), re.IGNORECASE)
 _HEAD = 120
 _NAMES = {"S": "STATE", "F": "FILES_CHANGED", "C": "COMMANDS_RUN", "R": "RESULT", "B": "BLOCKER"}
 _NAMES |= {"N": "NEXT_ACTION", "D": "DECISIONS"}
 
 
-class LabelText(msgspec.Struct, frozen=True):
+class LabelText(msgspec.Struct, frozen=True, gc=False):
     """A label as one line shows it, and what stands behind it on that line."""
 
     name: str
@@ -110,6 +112,8 @@ def is_row(line: str) -> bool:
 
 def label(line: str) -> LabelText | None:
     """The label that the line begins with. docs/contracts.md, "Checkpoints"."""
+    if (found := _AS_ASKED.match(line)) is not None:
+        return LabelText(found[1], "upper", line[found.end() :].strip(EDGE), "", False)
     found = _LABEL.match(line)
     if found is None and not line.isascii():
         line = _INVISIBLES.sub("", line[:_HEAD]) + line[_HEAD:]

@@ -22,6 +22,7 @@ from swarmmemd.checkpoint.values import fillers, value_of
 from swarmmemd.model import BLOCKING, Checkpoint, CheckpointState, WorkerId
 
 SIX = ("STATE", "FILES_CHANGED", "COMMANDS_RUN", "RESULT", "BLOCKER", "NEXT_ACTION")
+_BELOW_STATE = frozenset(SIX[1:])
 _FEWEST_LABELS = 4
 _MOST_FILLERS = 1
 
@@ -69,7 +70,7 @@ def _checkpoint(state: CheckpointState, raw: dict[str, str | None]) -> Checkpoin
         blocker=raw.get("BLOCKER"),
         next_action=raw.get("NEXT_ACTION"),
         decisions=raw.get("DECISIONS"),
-        whole=all(name in raw for name in SIX[1:]),
+        whole=raw.keys() >= _BELOW_STATE,
     )
 
 

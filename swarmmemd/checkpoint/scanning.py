@@ -23,14 +23,14 @@ _LABEL_STARTS = frozenset("bcdfnrsBCDFNRS")
 """A line that begins with one of these is a label or plain text, and nothing else."""
 
 
-class Above(msgspec.Struct, frozen=True):
+class Above(msgspec.Struct, frozen=True, gc=False):
     """A line above a STATE line. Glued: it continues a value of the block before."""
 
     text: str
     glued: bool
 
 
-class Label(msgspec.Struct, frozen=True):
+class Label(msgspec.Struct, frozen=True, gc=False):
     """A label line of the message."""
 
     line: int
@@ -84,7 +84,8 @@ class _Scanner:
             self._structured(number, line)
 
     def _worded(self, number: int, line: str) -> None:
-        self._leave_quotes(0)
+        if self._open:
+            self._leave_quotes(0)
         if (found := label(line)) is not None:
             self._label(number, 0, line, found)
         else:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from swarmmemd.checkpoint.lines import EDGE
 
 _MARKS = ("```", "``", "`", "***", "**", "*", "___", "__", "_")
+_MARK_STARTS = ("`", "*", "_")
 _NOTHING = re.compile(r"(?:none|n/a|[-–—]+)?\.*", re.IGNORECASE)
 _FILLER = re.compile(r"\.{3,}|…+|<[^<>]*>|.*\bor none\W*", re.IGNORECASE | re.DOTALL)
 _FILLER_STARTS = (".", "…", "<")
@@ -16,15 +17,15 @@ _FILLER_LENGTH = 200
 
 
 def value_of(inline: str, below: list[str], pending: str) -> str | None:
-    """The value from the text beside the label and the lines below it."""
+    """The value from the text beside the label, without white space around it, and the lines below it."""
     text = inline
     if below:
         lines = _dedented([line.rstrip() if line.strip(EDGE) else "" for line in below])
         text = "\n".join([inline, *lines] if inline else lines)
-    text = text.strip(EDGE)
+        text = text.strip(EDGE)
     if pending and text.endswith(pending):
         text = text.removesuffix(pending).rstrip(EDGE)
-    return _or_nothing(_unwrapped(text))
+    return _or_nothing(_unwrapped(text) if text.startswith(_MARK_STARTS) else text)
 
 
 def _dedented(lines: list[str]) -> list[str]:
@@ -40,7 +41,7 @@ def _unwrapped(text: str) -> str:
 
 
 def _inside(text: str) -> str | None:
-    mark = next((mark for mark in _MARKS if text.startswith(mark)), None) if text.startswith(_MARKS) else None
+    mark = next((mark for mark in _MARKS if text.startswith(mark)), None)
     if mark is None or len(text) <= 2 * len(mark) or not text.endswith(mark):
         return None
     inner = text[len(mark) : -len(mark)]

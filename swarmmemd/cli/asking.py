@@ -24,11 +24,13 @@ def answered(state_dir: "Path", request: "Request", held: HeldError, patience: f
 
     if is_running(state_dir) is None:
         raise held
-    answer = ask(state_dir, request, patience)
-    if answer is None:
+    answer = ask(state_dir, request, patience, lambda: is_running(state_dir) is not None)
+    if answer is None and is_running(state_dir) is None:
         raise NotRunningError(
-            f"The daemon did not take up the request in {patience:.0f} s", "See: swarmmemd status"
-        ) from None
+            "The daemon ended before it answered", "Ask again: what it has done already is not done twice."
+        )
+    if answer is None:
+        raise NotRunningError(f"The daemon did not answer in {patience:.0f} s", "See: swarmmemd status")
     return answer
 
 

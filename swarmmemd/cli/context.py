@@ -6,7 +6,6 @@ import click
 
 from swarmmemd.cli.options import common_options, load_config
 from swarmmemd.cli.output import say, say_json, say_line
-from swarmmemd.errors import Exit
 
 _EPILOG = """\b
 Examples:
@@ -31,17 +30,16 @@ def context_command(
 ) -> int:
     """Find, across workers, what bears on a task, and rank the workers by it: for the prompt of an orchestrator
     before it assigns work. Exits 1 if nobody knows anything."""
+    from swarmmemd.cli.unread import tell_unread
     from swarmmemd.recall.context import as_object, context
-    from swarmmemd.text import one_row
 
     text = " ".join(task).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     found = context(load_config(ctx).config, text, int(time.time() * 1000), lines, max_chars)
-    for trouble in found.troubles:
-        say_line(one_row(trouble, 400), err=True)
+    code = tell_unread(found.workers, found.troubles)
     if as_json:
         say_json(as_object(text, found))
     elif found.workers:
         say(found.text, nl=False)
     if not found.workers:
         say_line(f"No worker's memory holds a word of it. Searched: {len(found.looked)} workers", err=True)
-    return Exit.DONE if found.workers else Exit.NOTHING
+    return code

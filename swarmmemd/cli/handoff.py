@@ -1,6 +1,6 @@
 """`swarmmemd handoff`: the handoff that counts, and every version there was."""
 
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,7 +18,6 @@ Examples:
   swarmmemd handoff show swarm5 --version 3fa1
   swarmmemd handoff write swarm5 --mission mission-x handoff.md
 """
-_LONGEST = 1 << 20
 
 
 @click.group("handoff", epilog=_EPILOG)
@@ -58,27 +57,27 @@ def show_command(ctx: click.Context, worker: str, mission: str | None, version: 
 
 @handoff_command.command("write", epilog=_EPILOG)
 @click.argument("worker")
-@click.argument("file", type=click.File("r", encoding="utf-8", errors="replace"), default="-")
+@click.argument(
+    "file", type=click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True), default="-"
+)
 @click.option(
     "--mission", help="Which mission, where the text does not say it; else the worker's current one."
 )
 @click.option("--wait", is_flag=True, help="Wait until the daemon has recorded it.")
 @common_options
 @click.pass_context
-def write_command(ctx: click.Context, worker: str, file: IO[str], mission: str | None, wait: bool) -> int:
+def write_command(ctx: click.Context, worker: str, file: str, mission: str | None, wait: bool) -> int:
     """Hand over a handoff as the worker's own, from FILE or stdin. It is mirrored as one that the worker wrote.
 
     It goes into the inbox of the daemon and survives a crash from then on; where no daemon runs, the next one
     records it.
     """
-    from swarmmemd.cli.posting import post
-    from swarmmemd.errors import UsageError
+    from swarmmemd.cli.posting import LONGEST, post
     from swarmmemd.model import EventType
 
     id, of = as_worker(worker), as_mission(mission) if mission is not None else None
-    text = file.read(_LONGEST + 1)
-    if len(text) > _LONGEST:
-        raise UsageError(f"the handoff is longer than {_LONGEST} characters", "Shorten it.")
+    with click.open_file(file, encoding="utf-8", errors="replace") as opened:
+        text = opened.read(LONGEST + 1)
     return post(load_config(ctx).config, id, of, EventType.HANDOFF_WRITTEN, text, wait)
 
 
@@ -110,6 +109,8 @@ def history_command(ctx: click.Context, worker: str, mission: str | None, as_jso
             size = "no longer kept" if one.dropped else f"{len(one.text):>8} bytes"
             row = f"{iso(one.at)[:19]}Z  {one.sha256[:12]}  {one.author.value:<13}  {size}"
             say_line(f"{row}  {one.mission or 'no mission'}  {one_row(one.path, 80)}")
+    if not kept:
+        say_line(f"No handoff of {worker} is known", err=True)
     return Exit.DONE if kept else Exit.NOTHING
 
 

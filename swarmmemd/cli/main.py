@@ -14,7 +14,7 @@ import click
 import swarmmemd
 from swarmmemd.cli.options import Root, common_options
 from swarmmemd.cli.output import say
-from swarmmemd.errors import Exit, StorageError, SwarmmemdError
+from swarmmemd.errors import Exit, SwarmmemdError, system_error
 
 _COMMANDS = {
     "run": "Watch the swarm and keep its memory, in the foreground.",
@@ -103,8 +103,7 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.DONE
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else "output: "
-        return _explain(StorageError(f"{where}{error.strerror}", "Check the disk and the permissions."))
+        return _explain(system_error(error.filename or "output", error))
     except Exception:
         import traceback  # for a bug only
 

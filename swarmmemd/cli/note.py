@@ -1,7 +1,5 @@
 """`swarmmemd note`: something that is worth remembering, from outside."""
 
-import sys
-
 import click
 
 from swarmmemd.cli.options import as_mission, as_worker, common_options, load_config
@@ -29,12 +27,14 @@ def note_command(
     It goes into the inbox of the daemon and survives a crash from then on; where no daemon runs, the next one
     records it. A `checkpoint` or `blocked` with a checkpoint block in its text is that checkpoint.
     """
-    from swarmmemd.cli.posting import post
+    from swarmmemd.cli.posting import LONGEST, post
     from swarmmemd.model import EventType
 
     if type_ not in set(EventType) or type_ == EventType.HANDOFF_WRITTEN:
         names = ", ".join(one for one in EventType if one is not EventType.HANDOFF_WRITTEN)
         raise click.BadParameter(f"{type_!r} is none of {names}", param_hint="--type")
-    said = sys.stdin.read() if text == "-" else text
+    if text == "-":
+        with click.open_file("-", encoding="utf-8", errors="replace") as stdin:
+            text = stdin.read(LONGEST + 1)
     id, of = as_worker(worker), as_mission(mission) if mission is not None else None
-    return post(load_config(ctx).config, id, of, EventType(type_), said, wait)
+    return post(load_config(ctx).config, id, of, EventType(type_), text, wait)

@@ -19,6 +19,9 @@ Examples:
 @click.command("promote", epilog=_EPILOG)
 @click.argument("event")
 @click.option("--text", help="The lesson in your words; by default what the event says.")
+@click.option(
+    "--wait", is_flag=True, expose_value=False, help="Wait until it is done, which this command always does."
+)
 @click.option("--allow-root", is_flag=True, help="Run as root over another user's profiles.")
 @common_options
 @click.pass_context

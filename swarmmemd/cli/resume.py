@@ -32,18 +32,17 @@ Examples:
 def resume_command(ctx: click.Context, worker: str, prompt: bool, as_json: bool, max_chars: int) -> int:
     """Print what a worker loads at its start: who it is, its mission, the handoff, what happened last. Made from
     the files as they are now, whether or not the daemon runs. Exits 1 if there is nothing of that worker."""
+    from swarmmemd.cli.unread import tell_unread
     from swarmmemd.recall.resume import as_object, resume
-    from swarmmemd.text import one_row
 
     found = resume(load_config(ctx).config, worker, int(time.time() * 1000), max_chars)
-    for trouble in found.troubles:
-        say_line(one_row(trouble, 400), err=True)
+    code = tell_unread(found.found, found.troubles)
     if as_json:
         say_json({**as_object(found), "ok": found.found})
     elif prompt:
         say(found.prompt, nl=False)
     elif found.found:
         say(found.text, nl=False)
-    if not found.found:
+    if code is Exit.NOTHING:
         say_line(f"Nothing of {worker} in {found.looked}", err=True)
-    return Exit.DONE if found.found else Exit.NOTHING
+    return code

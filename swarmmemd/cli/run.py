@@ -74,6 +74,7 @@ def _serve(ctx: click.Context, supervisor: str, allow_root: bool) -> None:
     stop.on_signals()
     _prepare_last_words()
     _look_into_roots(loaded.config, log)
+    notify("STATUS=opening the journal, and reading what is there")
     with open_tree(loaded.config, clock, allow_root) as tree:
         if settings.files:
             # Only who holds the lock may write it.
@@ -88,6 +89,8 @@ def _serve(ctx: click.Context, supervisor: str, allow_root: bool) -> None:
         with Keeper(loaded.config), _api(loaded.config, log) as api:
             daemon = Daemon(tree, clock, log, stop, reload, pulse(supervisor, sys.stderr), api)
             daemon.run(ready=partial(notify, "READY=1"))
+        # A second one that was started by mistake has left word as well: that is not why this one is down.
+        tree.forget_last_exit()
         log.info("stopped")
 
 

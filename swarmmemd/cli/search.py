@@ -83,16 +83,14 @@ def search_command(
         say_json(shown(wanted.text, found))
     else:
         _tell(found)
-    _complain(found, wanted.text)
-    return Exit.DONE if found.hits else Exit.NOTHING
+    return _complain(found, wanted.text)
 
 
 def _search(config: "Config", query: "SearchQuery") -> "Results":
     """With the index where there is one; SQLite is imported only then."""
-    from swarmmemd.layout import SEARCH
-    from swarmmemd.recall.search import scan
+    from swarmmemd.recall.search import has_index, scan
 
-    if not (config.state_dir / SEARCH).exists():
+    if not has_index(config):
         return scan(config, query)
     from swarmmemd.recall.index import search
 
@@ -117,20 +115,21 @@ def _tell(found: "Results") -> None:
             say_line(f"  {'>' if hit.context and number == hit.line else ' '} {text}")
 
 
-def _complain(found: "Results", text: str) -> None:
-    """On stderr: what could not be read, and, without a hit, what was searched where."""
+def _complain(found: "Results", text: str) -> int:
+    """On stderr: what could not be read, and, without a hit, what was searched where. Gives how the command ends."""
+    from swarmmemd.cli.unread import tell_unread
     from swarmmemd.text import one_row
 
-    for trouble in found.troubles:
-        say_line(one_row(trouble, 400), err=True)
+    code = tell_unread(found.hits, found.troubles)
     if found.hits:
-        return
+        return code
     if not found.query.sequence:
         say_line(f"{one_row(text, 80)}: there is no letter or digit in it to search for", err=True)
-        return
+        return Exit.NOTHING
     places = list(found.looked)
     say_line(f"Nothing holds {' or '.join(map(repr, found.query.words[:8]))}. Searched:", err=True)
     for place in places[:20] or ["no worker's memory: there is no worker"]:
         say_line(f"  {one_row(place, 400)}", err=True)
     if len(places) > 20:
         say_line(f"  and {len(places) - 20} more", err=True)
+    return code

@@ -12,7 +12,7 @@ import click
 from swarmmemd.cli.options import common_options, load_config
 from swarmmemd.cli.output import say, say_json, say_line
 from swarmmemd.cli.spelling import spelled, uptime
-from swarmmemd.errors import DeniedError, Exit, ServiceError
+from swarmmemd.errors import ConfigError, DeniedError, Exit, ServiceError, UsageError
 
 if TYPE_CHECKING:
     from swarmmemd.config import Loaded
@@ -85,7 +85,7 @@ def install_command(
 
     Twice changes nothing. It starts with every login.
     """
-    from swarmmemd.install import transaction
+    from swarmmemd.install import systemd, transaction
     from swarmmemd.install.health import Health
 
     loaded = load_config(ctx)
@@ -97,23 +97,31 @@ def install_command(
         say(plan.text, nl=False)
         return Exit.DONE
     told: dict[str, Any] = {"action": plan.action, "path": str(manager.path), "argv": list(program.argv)}
-    told |= {"dry_run": dry_run, "warnings": list(program.warnings), "commands": manager.commands()}
+    commands = [*_lingering(linger, supervisor), *manager.commands()]
+    told |= {"dry_run": dry_run, "warnings": list(program.warnings), "commands": commands}
     if dry_run:
         _say(told, as_json, f"{manager.path} ({plan.action}):\n\n{plan.text}\nThen:")
         if not as_json:
-            say("".join(f"  {one}\n" for one in manager.commands()), nl=False)
+            say("".join(f"  {one}\n" for one in commands), nl=False)
         return Exit.DONE
     _refuse(manager)
     _check(program, home)
     for warning in program.warnings:
         say_line(f"warning: {warning}", err=True)
+    if linger:
+        # First of all: who asked for it is not served by half of it, and without a login it brings the manager up.
+        systemd.linger()
     try:
-        outcome = transaction.install(manager, plan, force, patience, Health(loaded.config.state_dir))
+        health = Health(loaded.config.state_dir, manager)
+        outcome = transaction.install(manager, plan, force, patience, health)
     except transaction.EditedError as error:
         say(error.difference, err=True)
         raise
-    told |= {"action": outcome.action, "stays": _linger(linger, supervisor)}
+    told |= {"action": outcome.action, "saved": _spelled(outcome.saved), "stays": _stays(supervisor)}
     _say(told, as_json, f"{outcome.action}: {outcome.path}")
+    _say_saved(outcome.saved)
+    if outcome.action == "updated" and not as_json:
+        say(plan.difference(outcome.path), err=True)
     return Exit.DONE
 
 
@@ -124,20 +132,35 @@ def uninstall_command(ctx: click.Context, supervisor: str, as_json: bool, dry_ru
     """Stop the service and remove it. Memory, state and configuration stay. Twice is once."""
     from swarmmemd.install import transaction
 
-    config = load_config(ctx).config
     manager = _manager(supervisor, _home(ctx))
-    stays = [str(path) for path in (config.profiles_root, config.shared_root, config.state_dir)]
+    stays = [str(path) for path in (*_roots(ctx), *manager.left())]
+    told: dict[str, Any] = {"path": str(manager.path), "dry_run": dry_run, "stays": stays}
     if dry_run:
-        action, path = "removed" if manager.path.exists() else "not installed", manager.path
+        there = os.path.lexists(manager.path)
+        told |= {"action": "removed" if there else "not installed"}
+        _say(told, as_json, f"{'would be removed' if there else 'not installed'}: {manager.path}")
     else:
         _refuse(manager)
         outcome = transaction.uninstall(manager)
-        action, path = outcome.action, outcome.path
-    told = {"action": action, "path": str(path), "dry_run": dry_run, "stays": stays}
-    _say(told, as_json, f"{'would be ' if dry_run and action == 'removed' else ''}{action}: {path}")
+        told |= {"action": outcome.action, "saved": _spelled(outcome.saved), "other": outcome.other}
+        _say(told, as_json, f"{outcome.action}: {outcome.path}")
+        _say_saved(outcome.saved)
+        if outcome.other:
+            say_line(f"note: {outcome.other} is another service of that name, and stays as it is", err=True)
     if not as_json:
         say_line(f"These stay: {', '.join(stays)}")
     return Exit.DONE
+
+
+def _roots(ctx: click.Context) -> tuple[Path, ...]:
+    """What belongs to the workers, and the state; of a configuration that cannot be used the state only."""
+    from swarmmemd.cli.options import state_directory
+
+    try:
+        config = load_config(ctx).config
+    except ConfigError:
+        return (state_directory(ctx),)
+    return (config.profiles_root, config.shared_root, config.state_dir)
 
 
 @service_command.command("start", epilog=_EPILOG)
@@ -185,7 +208,12 @@ def status_command(ctx: click.Context, supervisor: str, as_json: bool) -> int:
 @service_command.command("logs", epilog=_EPILOG)
 @click.option("-f", "--follow", is_flag=True, help="Go on as lines are written.")
 @click.option(
-    "-n", "count", type=click.IntRange(min=0), default=50, show_default=True, help="The newest N lines."
+    "-n",
+    "count",
+    type=click.IntRange(0, 2**31 - 1),
+    default=50,
+    show_default=True,
+    help="The newest N lines.",
 )
 @click.option("--journal", is_flag=True, help="From journald, with what systemd itself says.")
 @_options
@@ -193,11 +221,13 @@ def logs_command(
     ctx: click.Context, supervisor: str, as_json: bool, follow: bool, count: int, journal: bool
 ) -> int:
     """Show the daemon's log: the file in the state folder, else journald's. With --json a JSON object a line."""
+    from swarmmemd.cli.options import state_directory
     from swarmmemd.layout import LOG
     from swarmmemd.recall import logs
 
-    folder = load_config(ctx).config.state_dir / LOG
-    if journal or (not folder.is_dir() and supervisor == "systemd"):
+    # Also where the configuration cannot be used: that is what somebody may be looking for.
+    folder = state_directory(ctx) / LOG
+    if journal or (supervisor == "systemd" and not (folder.is_dir() and _writes_files(ctx))):
         return _journal(count, follow, as_json)
     show = str if as_json else _readable
     lines = logs.newest(folder, count)
@@ -208,9 +238,18 @@ def logs_command(
             say(show(line))
     except KeyboardInterrupt:
         return Exit.DONE
-    if not lines:
-        say_line(f"No log in {folder}", err=True)
-    return Exit.DONE if lines else Exit.NOTHING
+    if lines or not count:
+        return Exit.DONE
+    say_line(f"No log in {folder}", err=True)
+    return Exit.NOTHING
+
+
+def _writes_files(ctx: click.Context) -> bool:
+    """Whether the daemon writes a log of its own: an old one tells nothing of now."""
+    try:
+        return load_config(ctx).config.log.files > 0
+    except ConfigError:
+        return True
 
 
 def _readable(line: str) -> str:
@@ -240,16 +279,16 @@ def _journal(count: int, follow: bool, as_json: bool) -> int:
 
 def look(ctx: click.Context, supervisor: str | None = None) -> "Overview":
     """How the service stands."""
+    from swarmmemd.cli.options import state_directory
     from swarmmemd.install.overview import overview
-    from swarmmemd.standing import standing
+    from swarmmemd.standing import seen
 
-    loaded, home = load_config(ctx), _home(ctx)
-    kind = supervisor or DEFAULT
+    home, kind = _home(ctx), supervisor or DEFAULT
     try:
-        argv = _program(kind, home, loaded).argv
-    except ServiceError:
+        argv = _program(kind, home, load_config(ctx)).argv
+    except (ServiceError, ConfigError):
         argv = None
-    return overview(_manager(kind, home), argv, standing(loaded.config.state_dir))
+    return overview(_manager(kind, home), argv, seen(state_directory(ctx)))
 
 
 def brief(ctx: click.Context, found: "Standing") -> str | None:
@@ -271,6 +310,7 @@ def _as_told(found: "Overview") -> dict[str, Any]:
         "since": holder.since if holder else None,
         "uptime_s": uptime(holder.since) if holder else None,
         "by_service": found.by_service,
+        "unseen": found.standing.unseen,
         "troubles": figures.get("troubles", []) if found.standing.running else [],
     }
     told = {"supervisor": found.supervisor, "unasked": found.unasked, "definition": found.definition}
@@ -311,6 +351,8 @@ def _file_says(found: "Overview") -> str:
 
 def _daemon_says(found: "Overview") -> str:
     holder, last = found.standing.holder, found.standing.last_exit
+    if found.standing.unseen:
+        return f"cannot be told: {found.standing.unseen}"
     if holder is None:
         return f"does not run: {last.reason} (exit {last.exit}). {last.mend}" if last else "does not run"
     told = f"{holder.version} {'runs' if found.standing.running else 'is starting'}, process {holder.pid}"
@@ -326,8 +368,9 @@ def _begin(ctx: click.Context, supervisor: str, as_json: bool, patience: float, 
     from swarmmemd.install.health import Health
     from swarmmemd.install.transaction import begin
 
-    health = Health(load_config(ctx).config.state_dir)
+    state_dir = load_config(ctx).config.state_dir
     manager = _installed(supervisor, _home(ctx))
+    health = Health(state_dir, manager)
     begin(health, manager.start if action == "started" else manager.restart, patience)
     _say({"action": action, "path": str(manager.path)}, as_json, action)
     return Exit.DONE
@@ -380,21 +423,37 @@ def _refuse(manager: "Manager") -> None:
         )
 
 
-def _linger(wanted: bool, supervisor: str) -> bool | None:
+def _lingering(wanted: bool, supervisor: str) -> list[str]:
+    """The command that keeps the user's manager up without a login, where it is wanted and not so already."""
+    from swarmmemd.install import systemd
+
+    if wanted and supervisor != "systemd":
+        raise UsageError("--linger is for systemd", "An agent of launchd runs while its user is logged in.")
+    return [" ".join(systemd.enable_linger())] if wanted and not systemd.lingers() else []
+
+
+def _stays(supervisor: str) -> bool | None:
     """Whether the service stays after the last logout; None where that is no question."""
     from swarmmemd.install import systemd
 
     if supervisor != "systemd":
         return None
-    if wanted:
-        systemd.linger()
-    elif not systemd.lingers():
+    if not systemd.lingers():
         say_line(
             "note: it ends at the last logout and starts with the next login; to keep it running, also after"
             " a reboot: swarmmemd service install --linger",
             err=True,
         )
     return systemd.lingers()
+
+
+def _spelled(path: Path | None) -> str | None:
+    return str(path) if path is not None else None
+
+
+def _say_saved(saved: Path | None) -> None:
+    if saved is not None:
+        say_line(f"note: what stood there was not ours as it was, and is kept: {saved}", err=True)
 
 
 def _say(told: dict[str, Any], as_json: bool, text: str) -> None:

@@ -77,8 +77,11 @@ def _folders(config: "Config", globs: tuple[str, ...]) -> list[Path]:
     """The folders of skills of the workers that match."""
     from fnmatch import fnmatchcase
 
-    from swarmmemd.recall.tree import walk_of
+    from swarmmemd.recall.overview import workers_of
 
-    workers = [area.worker for area in walk_of(config, None, "worker").areas if area.worker]
-    wanted = [one for one in workers if not globs or any(fnmatchcase(one, glob) for glob in globs)]
+    wanted = [
+        one
+        for one in sorted(workers_of(config))
+        if not globs or any(fnmatchcase(one, glob) for glob in globs)
+    ]
     return [config.profiles_root / one / "skills" for one in wanted]

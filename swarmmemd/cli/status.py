@@ -85,7 +85,8 @@ def _tell(content: dict[str, Any], held: bool) -> None:
     from swarmmemd.standing import OLD
 
     if not content["running"]:
-        say_line("swarmmemd is starting" if held else "swarmmemd is not running. Start it: swarmmemd run")
+        start = "swarmmemd service start" if content["service"] else "swarmmemd run"
+        say_line("swarmmemd is starting" if held else f"swarmmemd is not running. Start it: {start}")
     else:
         runs = f"runs since {content['since']}, process {content['pid']}, for {spelled(content['uptime_s'])}"
         say_line(f"swarmmemd {content['version']} {runs}")

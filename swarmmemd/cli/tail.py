@@ -22,6 +22,9 @@ Examples:
   swarmmemd tail --json --after 1200
 """
 _POLL = 0.1
+_NEWEST = 10
+_MOST = 2**63 - 1
+"""The largest number that a journal can hold."""
 _TYPES = [
     "mission-start",
     "dispatch",
@@ -40,14 +43,14 @@ _TYPES = [
     "-f", "--follow", is_flag=True, help="Go on as events are recorded, over restarts of the daemon."
 )
 @click.option(
-    "-n", "count", type=click.IntRange(min=0), default=10, show_default=True, help="The newest N events."
+    "-n", "count", type=click.IntRange(0, _MOST), help="The newest N events; 10, or with --after all of them."
 )
 @click.option("--worker", help="Only this worker.")
 @click.option("--mission", help="Only this mission.")
 @click.option("--type", "type_", type=click.Choice(_TYPES), help="Only this type.")
 @click.option("--since", metavar="TIME", help="Only what happened at or after this ISO time.")
 @click.option(
-    "--after", type=click.IntRange(min=0), metavar="SEQ", help="All events after this sequence number."
+    "--after", type=click.IntRange(0, _MOST), metavar="SEQ", help="Only events after this sequence number."
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line: as in events.jsonl, with seq.")
 @common_options
@@ -55,7 +58,7 @@ _TYPES = [
 def tail_command(
     ctx: click.Context,
     follow: bool,
-    count: int,
+    count: int | None,
     worker: str | None,
     mission: str | None,
     type_: str | None,
@@ -83,7 +86,10 @@ def tail_command(
     try:
         # Asked before the events are read: one that comes between the two is shown, not lost.
         last = follower.last() if after is None else after
-        events = follower.newest(where, count) if after is None else _pages(follower, where, after)
+        if after is not None and count is None:
+            events: Iterable[Recorded] = _pages(follower, where, after)
+        else:
+            events = follower.newest(where, _NEWEST if count is None else count, after or 0)
         seen = _print(events, show)
         if follow:
             _follow(journal, follower, where, max(seen, last), show)
@@ -96,14 +102,14 @@ def tail_command(
 
 def _opened(journal: "Path", follow: bool) -> "Follower":
     """The journal; who follows waits until there is one."""
-    from swarmmemd.errors import StorageError
+    from swarmmemd.errors import DeniedError, StorageError
     from swarmmemd.journal import Follower
 
     while True:
         try:
             return Follower(journal)
-        except StorageError:
-            if not follow:
+        except StorageError as error:
+            if not follow or isinstance(error, DeniedError):
                 raise
             time.sleep(_POLL)
 

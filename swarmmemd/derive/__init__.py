@@ -4,12 +4,11 @@ A new kind of event is found in one of the modules here and folded in `swarmmemd
 docs/architecture.md, "One turn"; docs/contracts.md, "Events".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 from msgspec.structs import replace
 
-from swarmmemd.derive.blocks import block_key
 from swarmmemd.derive.chat import HOLD, begin, floor, look_at_chat
 from swarmmemd.derive.draft import Draft, HeardOf, Known, Safe, Version
 from swarmmemd.derive.handoffs import look_at_handoffs, render_missing
@@ -80,19 +79,15 @@ def derive(
 def _look_at_both(draft: Draft, view: Runtime, chat: Chat | None) -> None:
     """The dispatch first, then what the worker answered, then what the control plane made of it. Its block takes
     its place among the answers by their times."""
-    draft.unread = _blocks(chat.messages if chat else ())
+    draft.unread = chat.messages if chat else ()
     started = take_up(draft, view)
     before, after = _around(chat, blocked_at(draft, view))
     done = _read(draft, chat, before)
-    draft.unread = _blocks(after) if done else draft.unread
+    draft.unread = after if done else draft.unread
     judge(draft, view, started)
     if done and after:
         _read(draft, chat, after)
     learn(draft, view)
-
-
-def _blocks(messages: Sequence[Message]) -> frozenset[str]:
-    return frozenset(block_key(block) for message in messages for block in message.blocks)
 
 
 def _around(chat: Chat | None, at: int | None) -> tuple[tuple[Message, ...], tuple[Message, ...]]:

@@ -52,7 +52,7 @@ def said_before(draft: Draft, dispatch: Dispatch, block: Checkpoint) -> bool:
 
 def block_key(block: Checkpoint) -> str:
     """The key under which it is known where the block was seen: blocks of the same words are one."""
-    return "a:" + digest("\n".join(f"{len(fold(word))} {fold(word)}" for word in _words(block)))
+    return "a:" + digest("\n".join([f"{len(word)} {word}" for word in map(fold, _words(block))]))
 
 
 def occurrence_after(draft: Draft, dispatch: Dispatch, block: Checkpoint, count: int) -> int:
@@ -81,7 +81,7 @@ def given_to_another(draft: Draft, dispatch: Dispatch, block: Checkpoint) -> boo
 
 
 def _said_by_others(dispatch: Dispatch, block: Checkpoint) -> bool:
-    return said_digest(block.state, _summary(block)) in dispatch.said
+    return bool(dispatch.said) and said_digest(block.state, _summary(block)) in dispatch.said
 
 
 def _id(draft: Draft, dispatch: Dispatch, block: Checkpoint, occurrence: int) -> EventId:

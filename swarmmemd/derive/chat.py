@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from swarmmemd.derive.blocks import block_key, checkpoint, occurrence_after, said_before
 from swarmmemd.derive.draft import Draft
-from swarmmemd.derive.prompts import LATE_DISPATCH, Token, meant, token
+from swarmmemd.derive.prompts import LATE_DISPATCH, Token, answered_before, meant, token
 from swarmmemd.derive.whose import current_at, find, is_further, key_of
 from swarmmemd.fold import CHAT
 from swarmmemd.identity import digest, event_id
@@ -21,7 +21,7 @@ from swarmmemd.observation import Chat, Message, Runtime
 from swarmmemd.state import Asked, ChatState, Dispatch, Fact, Floor, Heard, Held, Prompt, Said, WorkerState
 
 HOLD = LATE_DISPATCH
-"""ms that a block waits for the dispatch of its prompt, from first sight."""
+"""ms that a row waits for its dispatch, from first sight."""
 _ON_ITS_WAY = 600_000
 _SESSIONS_KEPT = 32
 _V = TypeVar("_V")
@@ -94,10 +94,10 @@ def look_at_chat(draft: Draft, chat: Chat, messages: Sequence[Message]) -> bool:
     return waits is None
 
 
-def _names(message: Message) -> tuple[str, ...]:
+def _names(message: Message, texts: tuple[str, ...]) -> tuple[str, ...]:
     """What a row is known by, whatever its id: the agent's name for it, and its text, time and line of sessions."""
-    texts = " ".join(_texts(message))
-    return (*_uid(message), f"r:{digest(f'{message.at} {message.line} {texts}')}")
+    whole = " ".join((str(message.at), message.line, *texts))
+    return (*_uid(message), "r:" + digest(whole))
 
 
 class _Reading:
@@ -111,6 +111,7 @@ class _Reading:
         self._asked = dict(self._state.asked)
         self._prompts = dict(self._state.prompts)
         self._held = self._state.held
+        self._newest = max((message.at for message in chat.messages), default=0)
 
     def leave(self, waits: int | None) -> None:
         """Keeps how far it was read."""
@@ -126,30 +127,30 @@ class _Reading:
 
     def read(self, message: Message) -> bool:
         """Judges one message. False where it has to wait for its dispatch."""
-        again = self._is_row_again(message)
+        texts = _texts(message)
+        names = _names(message, texts)
+        again = self._is_row_again(message, names)
         if message.user:
-            self._user(message, again)
-        elif not all(self._block(message, block, again) for block in message.blocks):
+            if not self._user(message, texts[0], again):
+                return False
+        elif not all(self._block(message, *one, again) for one in zip(message.blocks, texts, strict=True)):
             return False
         if not again:
-            for name in _names(message):
+            for name in names:
                 self._note(name, self._sight(message))
         return True
 
     # What is known
 
-    def _is_row_again(self, message: Message) -> bool:
+    def _is_row_again(self, message: Message, names: tuple[str, ...]) -> bool:
         """Whether a known row stands there once more, under another id. A bug doubles rows, times and all."""
         here = message.row, self._state.generation
-        known = map(self._draft.heard, _names(message))
+        known = map(self._draft.heard, names)
         return any(one is not None and (one.row, one.generation) != here for one in known)
 
     def _sight(self, message: Message) -> Heard:
         """The message as one that was never seen before."""
         self._sights += 1
-        return self._sight_of(message)
-
-    def _sight_of(self, message: Message) -> Heard:
         return Heard(
             first=self._sights,
             last=self._sights,
@@ -162,10 +163,14 @@ class _Reading:
 
     def _seen_again(self, known: Heard, message: Message) -> Heard:
         """One more row with a known text, which does not count."""
-        here = self._sight_of(message)
-        kept = replace(here, first=known.first, last=known.last, copies=known.copies, copied=known.copied)
         return replace(
-            kept, mission=known.mission, number=known.number, count=known.count, rows=known.rows + 1
+            known,
+            row=message.row,
+            session=message.session,
+            at=message.at,
+            generation=self._state.generation,
+            seen=self._sights,
+            rows=known.rows + 1,
         )
 
     def _note(self, key: str, heard: Heard) -> None:
@@ -185,19 +190,19 @@ class _Reading:
         `again`: it is a known row, whatever its id. Otherwise the old row stands no more, or in an earlier session,
         and nobody said anything new meanwhile. The text can have stood in several rows, and each has a copy.
         """
-        old = self._seen_again(known, message)
-        if again:
-            return old
-        stands = self._stands(known.row, known.generation)
         moved = known.session != message.session and self._same_line(known, message)
-        if known.session != message.session and not moved and message.at <= known.at:
+        elsewhere = known.session != message.session and not moved
+        if elsewhere and (again or message.at <= known.at):
             return known  # written into another conversation
-        first = not stands or moved
-        if not (first or known.copies) or self._asked_since(message.session, known.seen):
+        left = moved or not self._stands(known.row, known.generation)
+        if not again and (not (left or known.copies) or self._asked_since(message.session, known.seen)):
             return None
-        if first:
-            return replace(old, copied=True, copies=known.rows - 1, rows=1)
-        return replace(old, copied=True, copies=known.copies - 1)
+        here = self._seen_again(known, message)
+        if left:
+            return replace(here, seen=known.seen, copied=True, copies=known.rows - 1, rows=1)
+        if known.copies:
+            return replace(here, seen=known.seen, copies=known.copies - 1)
+        return here
 
     def _same_line(self, known: Heard, message: Message) -> bool:
         return known.session == message.line or (message.line != message.session)
@@ -208,10 +213,11 @@ class _Reading:
 
     # User rows
 
-    def _user(self, message: Message, again: bool) -> None:
-        key = _user_key(message.text)
+    def _user(self, message: Message, key: str, again: bool) -> bool:
         known = self._draft.heard(key)
         copied = self._copied(message, known, again) if known is not None else None
+        if copied is None and self._may_be_early(message, known):
+            return False
         if copied is not None and known is not None:
             heard = copied
             self._follow(message, known)
@@ -223,6 +229,29 @@ class _Reading:
                 self._lifecycle(message, said)
         self._note(key, heard)
         self._put_last(self._asked, message.session, Asked(message.row, heard.first))
+        return True
+
+    def _may_be_early(self, message: Message, known: Heard | None) -> bool:
+        """Whether the row may be the prompt of a dispatch that is not written yet, though it bears no form: the last
+        one is over, and this is none of its prompts. A chat that went on for a minute had no such prompt."""
+        last = self._draft.state.current
+        if last is None or not (last.answered or last.ended) or self._newest - message.at > LATE_DISPATCH:
+            return False
+        if token(message.text) or self._is_base(message):
+            return False
+        found = meant(message, self._draft.state.dispatches, self._draft.tasks)
+        if found is None:
+            early = known is None
+        elif not found.sure:
+            early = known is not None  # behind a new one the checkpoint waits
+        else:
+            early = not self._is_prompt_of(found.dispatch, message, known)
+        return early and self._waits(message)
+
+    def _is_prompt_of(self, dispatch: Dispatch | None, message: Message, known: Heard | None) -> bool:
+        if dispatch is None or answered_before(dispatch, message):
+            return False
+        return known is None or is_further(self._draft.state, dispatch, known)
 
     def _follow(self, message: Message, known: Heard) -> None:
         """The copy of a prompt stands for it: the old row may be gone."""
@@ -270,8 +299,7 @@ class _Reading:
 
     # Checkpoints
 
-    def _block(self, message: Message, block: Checkpoint, again: bool) -> bool:
-        key = block_key(block)
+    def _block(self, message: Message, block: Checkpoint, key: str, again: bool) -> bool:
         known = self._draft.heard(key)
         copied = self._copied(message, known, again) if known is not None else None
         if copied is not None:
@@ -341,14 +369,18 @@ class _Reading:
         pending = prompt.pending if prompt else current_at(self._draft.state, message.at) is None
         if not pending:
             return False
-        now = self._draft.seen.at
-        if self._held is None or self._held.row != message.row:
-            self._held = Held(message.row, now)
-        if abs(now - self._held.since) < HOLD:
+        if self._waits(message):
             return True
         if prompt is not None:
             self._prompts[message.line] = replace(prompt, pending=False)
         return False
+
+    def _waits(self, message: Message) -> bool:
+        """Whether the row was seen for the first time less than a minute ago."""
+        now = self._draft.seen.at
+        if self._held is None or self._held.row != message.row:
+            self._held = Held(message.row, now)
+        return abs(now - self._held.since) < HOLD
 
     # Whose it is
 

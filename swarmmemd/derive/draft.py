@@ -1,6 +1,6 @@
 """The events of one look while they are being found: each is folded at once, so the next one sees it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -11,7 +11,7 @@ from swarmmemd.fold import LINE_KEPT, fold, number_of
 from swarmmemd.handoff import Author
 from swarmmemd.identity import event_id
 from swarmmemd.model import AssignmentId, Event, EventId, EventType, MissionId
-from swarmmemd.observation import Observation
+from swarmmemd.observation import Message, Observation
 from swarmmemd.record import bounded
 from swarmmemd.state import Dispatch, Heard, WorkerState
 
@@ -49,8 +49,8 @@ class Draft:
         self.refused: dict[str, str] = {}
         self.rejected: dict[str, str] = {}
         self.newly_heard: dict[str, Heard] = {}
-        self.unread: frozenset[str] = frozenset()
-        """Keys of the blocks in rows of the chat that this look has not judged: the chat says whose they are."""
+        self.unread: Sequence[Message] = ()
+        """Rows of the chat that this look has not judged: the chat says whose their blocks are."""
         self._heard = heard
         dispatches = ((d.mission, d.number) for d in state.dispatches)
         self._tasks = dict(zip(dispatches, seen.tasks, strict=False))

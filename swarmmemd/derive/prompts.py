@@ -58,7 +58,7 @@ def meant(message: Message, dispatches: Sequence[Dispatch], tasks: Sequence[str]
     hits = [d for d, task in zip(dispatches, tasks, strict=True) if _holds(text, task)]
     form = has_form(message.text)
     sent = next((d for d in reversed(hits) if d.at <= message.at), None)
-    if sent is not None and not _answered_before(sent, message):
+    if sent is not None and not answered_before(sent, message):
         return Meant(sent)
     soon = next((d for d in hits if message.at < d.at <= message.at + LATE_DISPATCH), None)
     if soon is not None:
@@ -75,12 +75,13 @@ def _without_task(message: Message, dispatches: Sequence[Dispatch], tasks: Seque
     known = [
         (d, task) for d, task in zip(dispatches, tasks, strict=True) if d.at <= message.at + LATE_DISPATCH
     ]
-    if known and not known[-1][1] and not _answered_before(known[-1][0], message):
+    if known and not known[-1][1] and not answered_before(known[-1][0], message):
         return Meant(known[-1][0])
     return Meant(None, sure=False)
 
 
-def _answered_before(dispatch: Dispatch, message: Message) -> bool:
+def answered_before(dispatch: Dispatch, message: Message) -> bool:
+    """Whether the worker had answered the dispatch when the row was written."""
     return dispatch.answered and dispatch.ended_at < message.at
 
 

@@ -208,7 +208,9 @@ def _answer_before(draft: Draft, view: Runtime) -> None:
 
 def _is_the_chats(draft: Draft, dispatch: Dispatch, block: Checkpoint) -> bool:
     """Whether the chat has given the block to another dispatch, or has still to say whose it is."""
-    return block_key(block) in draft.unread or given_to_another(draft, dispatch, block)
+    key = block_key(block)
+    unread = any(key == block_key(other) for message in draft.unread for other in message.blocks)
+    return unread or given_to_another(draft, dispatch, block)
 
 
 def _known_dispatch(draft: Draft, view: Runtime) -> bool:

@@ -1,5 +1,6 @@
 """The questions, one function each. docs/operations.md, "What doctor finds" lists every name given here."""
 
+import contextlib
 import os
 import stat
 import time
@@ -7,9 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from swarmmemd.access import refused
+from swarmmemd.config import Config
 from swarmmemd.doctor.findings import Finding
 from swarmmemd.doctor.patient import Patient
-from swarmmemd.errors import ServiceError, StorageError, SwarmmemdError
+from swarmmemd.errors import NoJournalError, ServiceError, SwarmmemdError
 from swarmmemd.install.program import version_of
 from swarmmemd.journal import Filter, Follower
 from swarmmemd.layout import JOURNAL, LOG, TOKEN
@@ -29,15 +31,27 @@ _INSTALL = "swarmmemd service install"
 
 
 def examine(patient: Patient) -> list[Finding]:
-    """All findings, problems first."""
-    found = [finding for check in _CHECKS for finding in check(patient)]
+    """All findings, problems first. What one of the questions cannot look at keeps none of the others from it."""
+    found: list[Finding] = []
+    for check in _CHECKS:
+        try:
+            found.extend(check(patient))
+        except OSError as error:
+            found.append(
+                Finding(
+                    "closed",
+                    "problem",
+                    f"{error.filename}: {error.strerror}, so doctor cannot look at it",
+                    "Check owner and permissions there; something may have run as another user, with sudo.",
+                )
+            )
     order = {"problem": 0, "warning": 1, "note": 2}
     return sorted(found, key=lambda finding: order[finding.level])
 
 
 def _roots(patient: Patient) -> Findings:
     config = patient.config
-    if not config.profiles_root.exists():
+    if not _there(config.profiles_root):
         yield Finding(
             "profiles-missing",
             "problem",
@@ -58,12 +72,23 @@ def _roots(patient: Patient) -> Findings:
             )
 
 
+def _there(path: Path) -> bool:
+    """Whether something is there, as far as this account may know: what it may not look at is there."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def _places(patient: Patient) -> Findings:
     for text in patient.loaded.notices:
         yield Finding("memory-elsewhere", "warning", text, "Set shared_root in the configuration.")
     for name in _WRONG:
         folder = patient.home / name
-        left = sorted(folder.glob("*/memory")) if folder.is_dir() else []
+        left = sorted(folder.glob("*/memory"))
         if left:
             yield Finding(
                 "wrong-place",
@@ -76,9 +101,11 @@ def _places(patient: Patient) -> Findings:
 def _space(patient: Patient) -> Findings:
     config, seen = patient.config, set()
     for path in (config.state_dir, config.profiles_root, config.shared_root):
-        there = next(one for one in (path, *path.parents) if one.exists())
-        device = there.stat().st_dev
-        found = os.statvfs(there)
+        there = next(one for one in (path, *path.parents) if _there(one))
+        try:
+            device, found = there.stat().st_dev, os.statvfs(there)
+        except OSError:
+            continue  # a root that is closed is a finding of its own
         free = found.f_bavail * found.f_frsize
         if device not in seen and (free < _LEAST_SPACE or (found.f_files and not found.f_favail)):
             yield Finding(
@@ -92,7 +119,7 @@ def _space(patient: Patient) -> Findings:
 
 def _state(patient: Patient) -> Findings:
     folder = patient.config.state_dir
-    if not folder.exists():
+    if not os.access(folder, os.R_OK | os.X_OK):
         return
     if patient.open_state:
         yield Finding("state-mode", "problem", f"{folder} can be read by other users", f"chmod 700 {folder}")
@@ -111,8 +138,11 @@ def _state(patient: Patient) -> Findings:
 
 
 def _owners(patient: Patient) -> Findings:
-    for path in _some(patient.config.profiles_root.glob("*/memory/**/*")):
-        found = path.lstat()
+    for path in _some(_kept(patient.config)):
+        try:
+            found = path.lstat()
+        except FileNotFoundError:
+            continue  # a daemon is at work
         if found.st_uid != patient.uid and patient.uid != 0:
             yield Finding(
                 "owner",
@@ -131,6 +161,12 @@ def _owners(patient: Patient) -> Findings:
             return
 
 
+def _kept(config: Config) -> Iterator[Path]:
+    """What swarmmemd writes and nobody else has to own: its state, and the memory of the workers."""
+    yield from config.state_dir.glob("*")
+    yield from config.profiles_root.glob("*/memory/**/*")
+
+
 def _some(paths: Iterator[Path]) -> Iterator[Path]:
     for count, path in enumerate(paths):
         if count >= _LOOKED_AT:
@@ -140,12 +176,14 @@ def _some(paths: Iterator[Path]) -> Iterator[Path]:
 
 def _journal(patient: Patient) -> Findings:
     path = patient.config.state_dir / JOURNAL
-    if not path.exists():
+    if not os.access(path.parent, os.X_OK) or not path.exists():
         return
     try:
         follower = Follower(path)
-    except StorageError:
-        return  # it is just being made
+    except NoJournalError as error:
+        if patient.standing.holder is None:  # else it is just being made
+            yield Finding("journal", "problem", str(error), error.mend)
+        return
     except SwarmmemdError as error:
         yield Finding("journal", "problem", str(error), error.mend)
         return
@@ -167,6 +205,14 @@ def _journal(patient: Patient) -> Findings:
 
 def _daemon(patient: Patient) -> Findings:
     standing, overview = patient.standing, patient.overview
+    if standing.unseen:
+        yield Finding(
+            "state-denied",
+            "problem",
+            f"Whether a daemon runs cannot be told: {standing.unseen}",
+            "Something ran as another user, perhaps with sudo. Give the folder back: chown.",
+        )
+        return
     if standing.holder is None:
         yield from _down(patient)
         return
@@ -263,7 +309,7 @@ def _service(patient: Patient) -> Findings:
             patient.overview.unasked,
             "Log in as this user directly, or: loginctl enable-linger. Without a manager: swarmmemd run",
         )
-    if patient.older_unit is not None and patient.older_unit.exists():
+    if patient.older_unit is not None and os.path.lexists(patient.older_unit):
         yield Finding(
             "older-unit",
             "problem",
@@ -282,7 +328,15 @@ def _service(patient: Patient) -> Findings:
             yield Finding("not-installed", "note", "The daemon runs, but not as a service", _INSTALL)
         return
     yield from _file(patient)
-    if one is None or not one.loaded:
+    if one is None:
+        return
+    if not one.loaded:
+        yield Finding(
+            "not-loaded",
+            "problem",
+            f"{found.path} is there, but its manager has not loaded it, so it does not start with the login",
+            _INSTALL,
+        )
         return
     if one.active == "failed":
         gave_up = "; its manager gave up" if one.gave_up else ""
@@ -355,7 +409,7 @@ def _kernel(patient: Patient) -> Findings:
 def _log(patient: Patient) -> Findings:
     folder, log = patient.config.state_dir / LOG, patient.config.log
     allowed = log.files * log.max_mb << 20
-    size = sum(path.stat().st_size for path in folder.glob("*")) if folder.is_dir() else 0
+    size = sum(map(_size, folder.glob("*")))
     if size > allowed:
         yield Finding(
             "log-size",
@@ -365,11 +419,27 @@ def _log(patient: Patient) -> Findings:
         )
 
 
+def _size(path: Path) -> int:
+    """0 for one that has just been rotated away."""
+    with contextlib.suppress(FileNotFoundError):
+        return path.stat().st_size
+    return 0
+
+
 _CHECKS: tuple[Callable[[Patient], Findings], ...] = (
     *(_roots, _places, _space, _state, _owners, _journal, _daemon, _service, _kernel, _log),
 )
 NAMES = (
-    *("configuration", "profiles-missing", "root-denied", "daemon-denied", "memory-elsewhere", "wrong-place"),
+    *(
+        "configuration",
+        "profiles-missing",
+        "root-denied",
+        "daemon-denied",
+        "state-denied",
+        "closed",
+        "memory-elsewhere",
+        "wrong-place",
+    ),
     *("space", "state-mode", "token-mode", "rejected", "owner", "link", "journal", "clock"),
     *("not-running", "last-exit", "starting", "silent", "figures-old", "trouble", "polled"),
     *("other-roots", "other-user", "other-environment", "version"),
@@ -379,6 +449,7 @@ NAMES = (
         "program-broken",
         "program-version",
         "failed",
+        "not-loaded",
         "not-enabled",
         "reload",
         "linger",

@@ -23,7 +23,17 @@ _MEND = "See what it said above; swarmmemd demo shows the same at length."
 
 def self_test(patience: float = _PATIENCE) -> list[Finding]:
     """Nothing where what goes in comes out; else one finding."""
-    base = Path(tempfile.mkdtemp(prefix="swarmmemd-doctor-"))
+    try:
+        base = Path(tempfile.mkdtemp(prefix="swarmmemd-doctor-"))
+    except OSError as error:
+        return [
+            Finding(
+                "self-test",
+                "problem",
+                f"No temporary folder can be made: {error}",
+                "Make room, or set TMPDIR.",
+            )
+        ]
     try:
         return [Finding("self-test", "problem", said, _MEND) for said in _run(base, patience)]
     finally:

@@ -4,6 +4,7 @@ launchd answers late and by numbers: it still unloads when `bootout` has returne
 each step is looked at afterwards, and the cause is named.
 """
 
+import contextlib
 import os
 import re
 import time
@@ -67,8 +68,13 @@ class Launchd:
             return None
         return dict(re.findall(r"^\s*([\w ]+?) = (.*?)\s*$", done.out, re.MULTILINE))
 
-    def clear(self, force: bool) -> None:
+    def clear(self, force: bool) -> Callable[[], None]:
         """Nothing wins over the agent's own file."""
+        return lambda: None
+
+    def left(self) -> list[Path]:
+        """Nothing: launchd has no drop-ins."""
+        return []
 
     def inside(self) -> bool:
         """Whether this process is part of the service itself."""
@@ -102,6 +108,14 @@ class Launchd:
     def forget(self) -> None:
         """Nothing of it is left in launchd."""
 
+    def resume(self, before: Supervised, patience: float) -> None:
+        """Loads it as it was; to load it is to start it."""
+        if not before.loaded or not self.path.exists():
+            return
+        self.activate(changed=True, patience=patience)
+        if before.active != "active":
+            self.stop()
+
     def start(self, patience: float) -> None:
         """Starts it; loads it first where it is not loaded."""
         self.activate(changed=False, patience=patience)
@@ -115,10 +129,12 @@ class Launchd:
         self._wait(lambda: _pid(self._print()) != pid, "The daemon does not end")
 
     def restart(self, patience: float) -> None:
-        """Stops and starts it."""
+        """Stops and starts it; one that does not end is killed."""
         if self._print() is None:
             self.activate(changed=False, patience=patience)
             return
+        with contextlib.suppress(ServiceError):
+            self.stop()
         self._must("kickstart", "-k", self._target)
 
     def why(self) -> tuple[str, str]:

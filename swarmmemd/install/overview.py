@@ -58,8 +58,10 @@ def definition(manager: Manager, argv: tuple[str, ...] | None) -> Definition:
     path = Path(manager.path)
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
+    except FileNotFoundError:
         return Definition(str(path), "missing")
+    except OSError:
+        return Definition(str(path), "foreign")
     runs = manager.argv(text)
     origin = origin_of(text)
     if origin is not Origin.OURS:

@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -56,8 +56,12 @@ class Manager(Protocol):
     def look(self) -> Supervised:
         """How it stands now."""
 
-    def clear(self, force: bool) -> None:
-        """Refuses where another definition would win over ours; with `force` it is set aside."""
+    def clear(self, force: bool) -> Callable[[], None]:
+        """Refuses where another definition would win over ours; with `force` it is set aside. What it gives puts
+        that back."""
+
+    def left(self) -> list[Path]:
+        """What a person has put beside the definition, which no uninstall takes away."""
 
     def inside(self) -> bool:
         """Whether this process is part of the service itself."""
@@ -73,6 +77,9 @@ class Manager(Protocol):
 
     def forget(self) -> None:
         """The definition's file is gone: drops what is left of it in the manager."""
+
+    def resume(self, before: Supervised, patience: float) -> None:
+        """Loads what stands there now, and makes it enabled and active as it was before."""
 
     def start(self, patience: float) -> None:
         """Starts it, also after the manager gave up."""

@@ -2,9 +2,12 @@
 
 import os
 import pwd
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from swarmmemd.durable import Directory, replace
+from swarmmemd.durable import Directory
 from swarmmemd.errors import NoManagerError, ServiceError
 from swarmmemd.install import unit
 from swarmmemd.install.supervised import Done, Supervised, call, tool
@@ -76,18 +79,32 @@ class Systemd:
             gave_up=failed and (restarts >= _LIMIT - 1 or told.get("Result") == "start-limit-hit"),
         )
 
-    def clear(self, force: bool) -> None:
+    def clear(self, force: bool) -> Callable[[], None]:
         """An older unit in the config folder would win over ours: it is refused, or set aside."""
-        if not self.shadow.exists():
-            return
+        if not os.path.lexists(self.shadow):
+            return lambda: None
         if not force:
             raise ServiceError(
                 f"{self.shadow} would win over {self.path}",
                 "Look at it, then set it aside: swarmmemd service install --force (drop-ins stay)",
             )
-        with Directory.root(self.shadow.parent) as folder:
-            replace(folder, f"{self.shadow.name}.saved", self.shadow.read_bytes(), permissions=0o644)
-            folder.unlink(self.shadow.name)
+        saved = f"{self.shadow.name}.saved"
+        self._rename(self.shadow.name, saved)
+        return partial(self._rename, saved, self.shadow.name)
+
+    def _rename(self, name: str, other: str) -> None:
+        try:
+            with Directory.root(self.shadow.parent) as folder:
+                folder.rename(name, other)
+        except OSError as error:
+            raise ServiceError(
+                f"{self.shadow.parent / name}: {error.strerror}", "Look at that folder."
+            ) from error
+
+    def left(self) -> list[Path]:
+        """The drop-ins, and the mark by which the user's manager goes on after the last logout."""
+        found = (self.shadow.with_name(f"{unit.NAME}.d"), _linger_mark())
+        return [path for path in found if path.exists()]
 
     def inside(self) -> bool:
         """Whether this process is part of the service itself."""
@@ -98,7 +115,12 @@ class Systemd:
 
     def commands(self) -> list[str]:
         """What `activate` does."""
-        verbs = ("daemon-reload", f"enable {unit.NAME}", f"reset-failed {unit.NAME}", f"restart {unit.NAME}")
+        verbs = (
+            "daemon-reload",
+            f"enable --force {unit.NAME}",
+            f"reset-failed {unit.NAME}",
+            f"restart {unit.NAME}",
+        )
         return [f"systemctl --user {verb}" for verb in verbs]
 
     def activate(self, changed: bool, patience: float) -> None:
@@ -110,7 +132,7 @@ class Systemd:
                 f"systemd does not load {self.path}: {self._load_state()}",
                 "Look at it with: systemd-analyze --user verify " + str(self.path),
             )
-        self._must("enable", unit.NAME)
+        self._enable()
         self._begin("restart" if changed else "start", patience)
 
     def deactivate(self) -> None:
@@ -123,6 +145,14 @@ class Systemd:
         """Lets systemd see that the file is gone."""
         self._ctl("daemon-reload")
         self._ctl("reset-failed", unit.NAME)
+
+    def resume(self, before: Supervised, patience: float) -> None:
+        """Reloads, and makes it enabled and active as it was."""
+        self._must("daemon-reload")
+        if before.loaded and before.enabled:
+            self._enable()
+        if before.active == "active":
+            self._begin("start", patience)
 
     def start(self, patience: float) -> None:
         """Starts it; a start limit that was hit is reset."""
@@ -143,7 +173,10 @@ class Systemd:
             return _REFUSED[found.last_exit]
         if found.result == "watchdog":
             return "it made no progress and was ended by the watchdog", "swarmmemd doctor"
-        return f"it ended with {found.last_exit} ({found.result})", "See: swarmmemd service logs"
+        return (
+            f"it ended with {found.last_exit} ({found.result})",
+            "See: swarmmemd service logs, and swarmmemd doctor",
+        )
 
     def _begin(self, verb: str, patience: float) -> None:
         self._ctl("reset-failed", unit.NAME)
@@ -151,6 +184,10 @@ class Systemd:
         if done.code != 0:
             what, mend = self.why() if done.code != 124 else (done.said, "See: swarmmemd service logs")
             raise ServiceError(f"The service does not start: {what}", mend)
+
+    def _enable(self) -> None:
+        """By force: a link of an older unit may stand where ours has to be."""
+        self._must("enable", "--force", unit.NAME)
 
     def _must(self, *arguments: str) -> None:
         done = self._ctl(*arguments)
@@ -173,21 +210,57 @@ class Systemd:
 
 def lingers() -> bool:
     """Whether the user's manager goes on after the last logout."""
-    return Path("/var/lib/systemd/linger", _user()).exists()
+    return _linger_mark().exists()
+
+
+def _linger_mark() -> Path:
+    return Path("/var/lib/systemd/linger", _user())
+
+
+def enable_linger() -> list[str]:
+    """The command that keeps the user's manager up. It names the user: in a shell of `su` nobody's session, or
+    another one's, would be meant."""
+    return ["loginctl", "enable-linger", _user()]
 
 
 def linger() -> None:
-    """Keeps the user's manager up without a login. Raises `ServiceError`."""
-    done = call([tool("loginctl", _FOREGROUND), "enable-linger"])
-    if done.code != 0:
-        raise ServiceError(f"loginctl enable-linger: {done.said}", "Ask an administrator to run it for you.")
+    """Keeps the user's manager up without a login, and waits until it is up. Twice is once. Raises `ServiceError`."""
+    if lingers():
+        return
+    name, *words = enable_linger()
+    done = call([tool(name, _FOREGROUND), *words])
+    if done.code != 0 or not lingers():
+        said = done.said if done.code else "it had no effect"
+        raise ServiceError(
+            f"{' '.join(enable_linger())}: {said}",
+            f"Nothing was changed. Ask an administrator to run it: sudo {' '.join(enable_linger())}. Or install"
+            " without --linger.",
+        )
+    end = time.monotonic() + _ASKED_WITHIN
+    while not (_folder() / "systemd/private").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+def _folder() -> Path:
+    """Where the manager of this user has its sockets."""
+    return Path(f"/run/user/{os.getuid()}")
 
 
 def _runtime() -> dict[str, str]:
-    """Where the manager's socket is, for a shell that was not told: after `su` the variable is missing."""
-    folder = Path(f"/run/user/{os.getuid()}")
+    """That folder for a shell that was not told of it, or of another user's: both happen with `su`."""
     given = os.environ.get("XDG_RUNTIME_DIR")
-    return {} if given or not folder.is_dir() else {"XDG_RUNTIME_DIR": str(folder)}
+    if not _folder().is_dir() or (given and not _of_another(Path(given))):
+        return {}
+    return {"XDG_RUNTIME_DIR": str(_folder())}
+
+
+def _of_another(folder: Path) -> bool:
+    try:
+        return folder.stat().st_uid != os.getuid()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
 
 
 def _user() -> str:

@@ -90,12 +90,14 @@ def marked_unit(argv: tuple[str, ...], hardened: bool = True) -> str:
 
 
 def words(argv: tuple[str, ...]) -> str:
-    """`argv` as one line of `ExecStart=`: quoted where needed, specifiers and variables as plain text."""
-    return " ".join(_word(one) for one in argv)
+    """`argv` as one line of `ExecStart=`: quoted where needed, specifiers and variables as plain text. The program
+    itself is no place for variables, so a dollar there stands for itself."""
+    program, *rest = argv
+    return " ".join((_word(program), *(_word(one).replace("$", "$$") for one in rest)))
 
 
 def _word(text: str) -> str:
-    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{plain}"' if any(sign in text for sign in " \t'\";\\") or not text else plain
 
 
@@ -108,4 +110,5 @@ def argv_of(text: str) -> tuple[str, ...]:
         found = shlex.split(line.removeprefix("ExecStart="))
     except ValueError:
         return ()
-    return tuple(one.replace("%%", "%").replace("$$", "$") for one in found)
+    program, rest = found[:1], found[1:]
+    return tuple(one.replace("%%", "%") for one in (*program, *(one.replace("$$", "$") for one in rest)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from swarmmemd.errors import StorageError
+from swarmmemd.errors import NoJournalError
 from swarmmemd.journal.schema import explained, newer_than_program
 from swarmmemd.journal.values import HANDOFF_COLUMNS, KeptHandoff, Recorded, kept_handoff, recorded
 from swarmmemd.model import WorkerId
@@ -17,13 +17,16 @@ class Follower:
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
-            raise StorageError(f"{path}: there is no journal", "Start the daemon: swarmmemd run")
+            raise NoJournalError(f"{path}: there is no journal", "Start the daemon: swarmmemd run")
         try:
             self._db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
             self._db.execute("PRAGMA query_only = 1")
             self._db.execute("PRAGMA busy_timeout = 5000")
             if newer_than_program(self._db, path) == 0:
-                raise StorageError(f"{path}: the daemon is just making it", "Try again in a moment.")
+                raise NoJournalError(
+                    f"{path}: there is nothing in it yet",
+                    "The daemon makes it from the memory files: swarmmemd run",
+                )
         except sqlite3.Error as error:
             raise explained(error, path) from error
         self._path = path
@@ -59,9 +62,9 @@ class Follower:
         """The next events after sequence number `after`, oldest first, at most `limit`."""
         return self._select(where, "seq > ?", after, "seq", limit)
 
-    def newest(self, where: "Filter", limit: int) -> list[Recorded]:
-        """The newest `limit` events, oldest first."""
-        return self._select(where, "seq > ?", 0, "seq DESC", limit)[::-1]
+    def newest(self, where: "Filter", limit: int, after: int = 0) -> list[Recorded]:
+        """The newest `limit` events after sequence number `after`, oldest first."""
+        return self._select(where, "seq > ?", after, "seq DESC", limit)[::-1]
 
     def latest(self) -> dict[WorkerId, Recorded]:
         """Each worker's newest event."""

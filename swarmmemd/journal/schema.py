@@ -4,7 +4,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-from swarmmemd.errors import JournalError, StorageError
+from swarmmemd.errors import DeniedError, JournalError, StorageError, system_error
 from swarmmemd.journal.migrations import migrate
 
 SCHEMA = 2
@@ -92,13 +92,16 @@ def check_file(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
     except OSError as error:
-        raise StorageError(
-            f"{path}: {error.strerror}", "Check the owner and the permissions of its folder."
+        raise system_error(
+            path, error, "Check its owner and permissions, and those of its folder."
         ) from error
 
 
 def explained(error: sqlite3.Error, path: Path) -> StorageError | JournalError:
     text = str(error)
+    cannot_open = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_CANTOPEN
+    if cannot_open and path.exists() and not os.access(path, os.R_OK):
+        return DeniedError(f"{path}: it may not be read", "Check its owner and permissions.")
     if isinstance(error, sqlite3.OperationalError) and "malformed" not in text and "disk image" not in text:
         return StorageError(f"{path}: {text}", "Free some space, or check the disk and the permissions.")
     if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError):

@@ -14,14 +14,14 @@ from swarmmemd.record import decode, encode
 from swarmmemd.state import Heard, WorkerState
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class Recorded(msgspec.Struct, frozen=True, gc=False):
     """An event with its sequence number: it orders all events of all workers."""
 
     seq: int
     event: Event
 
 
-class Rendered(msgspec.Struct, frozen=True):
+class Rendered(msgspec.Struct, frozen=True, gc=False):
     """A line that the daemon renders into a section of the mission's `SUMMARY.md`: it is ours."""
 
     mission: MissionId

@@ -410,7 +410,7 @@ class Journal:
     def _heard(self, change: Change) -> None:
         marks = ", ".join("?" * (2 + len(Heard.__struct_fields__)))
         sql = f"INSERT OR REPLACE INTO heard (worker, key, {_HEARD}) VALUES ({marks})"
-        rows = ((change.after.worker, key, *astuple(heard)) for key, heard in change.heard.items())
+        rows = [(change.after.worker, key, *astuple(heard)) for key, heard in sorted(change.heard.items())]
         self._db.executemany(sql, rows)
 
     def _state(self, change: Change) -> None:

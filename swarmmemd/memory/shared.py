@@ -20,9 +20,9 @@ from swarmmemd.durable import (
     make_root,
     read_file,
     sweep_temporaries,
-    version_at,
+    versions_below,
 )
-from swarmmemd.errors import StorageError
+from swarmmemd.errors import StorageError, system_error
 from swarmmemd.handoff import OWN, Author, sha256
 from swarmmemd.journal import Journal, KeptHandoff, Placing
 from swarmmemd.layout import Place
@@ -145,9 +145,7 @@ class SharedMemory:
                 f"{stopped.obstacle.path}: {stopped.obstacle.reason}", "Try it again."
             ) from stopped
         except OSError as error:
-            raise StorageError(
-                f"{error.filename or self._root}: {error.strerror}", "Check what stands there."
-            ) from error
+            raise system_error(error.filename or self._root, error, "Check what stands there.") from error
 
     def opened(self) -> Directory:
         """The shared root, made where it is missing. Raises OSError."""
@@ -328,18 +326,7 @@ _Parts = tuple[Version | None, ...]
 
 def _versions(root: Path, place: Place) -> _Parts | None:
     """The versions of the parts in the folder of `place`; None where there is no such folder."""
-    try:
-        with Directory.root(root) as top, top.descend(place.folders) as folder:
-            return tuple(_version(folder, name) for name in PARTS)
-    except OSError:
-        return None
-
-
-def _version(folder: Directory, name: str) -> Version | None:
-    try:
-        return version_at(folder, name)
-    except Refused:
-        return None
+    return versions_below(root, place.folders, PARTS)
 
 
 def _parts(folder: Directory, worker: str) -> dict[str, bytes] | None:

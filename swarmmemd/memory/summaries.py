@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from swarmmemd import layout
-from swarmmemd.durable import Directory, Held, Moved, Version, hold, replace, sweep_temporaries, version_at
+from swarmmemd.durable import (
+    Directory,
+    Held,
+    Moved,
+    Version,
+    hold,
+    replace,
+    sweep_temporaries,
+    versions_below,
+)
 from swarmmemd.fold import (
     FILES_SHOWN,
     blocker_lines,
@@ -111,12 +120,8 @@ class Summaries:
         if self._unmerged.get((worker, mission)):
             return True
         place = layout.summary(mission)
-        try:
-            with Directory.root(profile) as root, root.descend(place.folders) as folder:
-                found = version_at(folder, place.name)
-        except OSError:
-            return False
-        return found is not None and found != self._versions.get((worker, mission))
+        found = versions_below(profile, place.folders, (place.name,)) or (None,)
+        return found[0] is not None and found[0] != self._versions.get((worker, mission))
 
     def close(self) -> None:
         """Lets go of what is held open."""
@@ -244,7 +249,7 @@ def rendered_by(event: Event) -> tuple[Rendered, ...]:
         blockers=blocker_lines(event),
         next_action=next_action_of(event),
     )
-    return tuple(Rendered(event.mission, section, line) for section, line in bullets_of(step))
+    return tuple([Rendered(event.mission, section, line) for section, line in bullets_of(step)])
 
 
 def _text(data: bytes) -> str:

@@ -6,8 +6,7 @@ docs/contracts.md, "Verify and rebuild".
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from difflib import SequenceMatcher
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 import msgspec
 
@@ -21,8 +20,8 @@ _BULLET = re.compile(r"- ")
 _UTF8 = ("utf-8", "surrogateescape")
 _HEAD, _SUMMARY = 0, 4
 """The lines of an entry that tell it from others."""
-_AROUND = 4
-_FIELD = re.compile(r"## |- (?:Mission|Assignment|Summary|Result|Next action): ")
+_AROUND = 8
+_KIND = re.compile(r"## |- (?:Mission|Assignment|Summary|Result|Next action): ")
 
 
 class _Spot(msgspec.Struct):
@@ -32,6 +31,13 @@ class _Spot(msgspec.Struct):
     end: int
     number: int
     keep: tuple[str, ...] = ()
+
+
+class _Piece(msgspec.Struct, frozen=True):
+    """A line of somebody, or something of ours: the heading, an entry."""
+
+    text: str
+    ours: bool = False
 
 
 def mend_entries(
@@ -46,7 +52,9 @@ class _Entries:
     def __init__(
         self, data: bytes, worker: WorkerId, day: str, due: Sequence[Due], elsewhere: Sequence[Due]
     ) -> None:
-        self._lines = _LINE.findall(data.decode(*_UTF8))
+        self._raw = _LINE.findall(data.decode(*_UTF8))
+        self._lines = [_ended(line) for line in self._raw]
+        """Each with our line end: the one that stands there is compared at the end."""
         self._header = episode_header(worker, day)
         self._due = due
         self._entries = [episode_entry(one.event) for one in due]
@@ -70,25 +78,29 @@ class _Entries:
             number for number, one in enumerate(self._due) if number not in present and one.need is Need.DUE
         ]
         absent = self._damaged(absent)
+        self._find_remnants()
         self._spots.sort(key=lambda spot: spot.start)
+        self._judge_line_ends()
         order = self._in_order()
         places = self._places(absent, order)
-        text = self._headed(self._put_together(order, places))
-        data = text.encode(*_UTF8)
+        pieces = self._headed(self._put_together(order, places))
+        if not self._faults:
+            return Mended("".join(self._raw).encode(*_UTF8))
+        data = _spaced(pieces).encode(*_UTF8)
         return Mended(data, tuple(sorted(self._faults, key=lambda fault: fault.line)))
 
     def _anew(self) -> Mended:
         wanted = [e for e, one in zip(self._entries, self._due, strict=True) if one.need is Need.DUE]
         text = self._header + "\n".join(wanted)
         if not wanted:
-            return Mended("".join(self._lines).encode(*_UTF8))
+            return Mended("".join(self._raw).encode(*_UTF8))
         what = f"{counted(len(wanted), 'entry is', 'entries are')} missing"
         return Mended(text.encode(*_UTF8), (Fault(1, what),))
 
     # What is there
 
     def _find(self) -> None:
-        """Our exact entries, the longest first: a short one can be the beginning of a longer one."""
+        """Our whole entries, the longest first: a short one can be the beginning of a longer one."""
         numbers: dict[str, list[int]] = {}
         for number, entry in enumerate(self._entries):
             numbers.setdefault(entry, []).append(number)
@@ -132,56 +144,121 @@ class _Entries:
         return left
 
     def _remains(self, number: int) -> _Spot | None:
-        """What is left of the entry: where most of its lines stand, or the end of the file where it was cut off."""
+        """What is left of the entry: where most of its lines stand, or its beginning."""
         entry = self._entries[number].splitlines(keepends=True)
+        wanted = [line for line in entry if line.strip()]
         for telling in (entry[_HEAD], entry[_SUMMARY]):
             for hit in self._stands.get(telling, ()):
                 if not self._used[hit]:
-                    start, end = self._free(hit, len(entry) + _AROUND)
-                    if spot := self._edited(number, entry, self._lines[start:end], start):
+                    there = self._chunk(hit, len(entry) + _AROUND)
+                    if spot := self._begun(number, wanted, there) or self._edited(number, wanted, there):
                         return spot
-        return self._cut(number, len(entry))
+        return self._cut(number)
 
-    def _free(self, hit: int, most: int) -> tuple[int, int]:
-        """The lines round one that are nobody's yet."""
+    def _chunk(self, hit: int, most: int) -> list[int]:
+        """The lines with something in them round one, from a heading to the next, that are nobody's yet."""
         start = end = hit
-        while start > max(hit - most, 0) and not self._used[start - 1]:
+        while start > max(hit - most, 0) and not self._used[start - 1] and not self._heads(start):
             start -= 1
-        while end < min(hit + most, len(self._lines)) and not self._used[end]:
+        while (
+            end < min(hit + most, len(self._lines))
+            and not self._used[end]
+            and not (end > hit and self._heads(end))
+        ):
             end += 1
-        return start, end
+        return [at for at in range(start, end) if self._lines[at].strip()]
 
-    def _cut(self, number: int, length: int) -> _Spot | None:
-        count = len(self._lines)
-        for at in range(max(count - length, 0), count):
-            rest = "".join(self._lines[at:])
-            if rest.strip() and not any(self._used[at:]) and self._entries[number].startswith(rest):
-                return _Spot(at, count, number)
-        return None
+    def _heads(self, at: int) -> bool:
+        return self._lines[at].startswith(("# ", "## "))
 
-    def _edited(self, number: int, entry: list[str], lines: list[str], start: int) -> _Spot | None:
-        if any(line == entry[_HEAD] and _BULLET.match(after) for line, after in pairwise(lines)):
-            return None  # the other writer's entry of the same minute: it has no blank line there
-        blocks = [
-            block
-            for block in SequenceMatcher(None, lines, entry, autojunk=False).get_matching_blocks()
-            if block.size
+    def _is_theirs(self, there: list[int], wanted: list[str]) -> bool:
+        """The other writer's entry of the same minute: it has no blank line below its heading."""
+        told = [self._lines[at] for at in there]
+        close = [
+            at
+            for at in there
+            if self._lines[at] == wanted[0] and at + 1 in there and _BULLET.match(self._lines[at + 1])
         ]
-        matched = {entry[block.b + n] for block in blocks for n in range(block.size)} - {"\n"}
-        wanted = [line for line in entry if line != "\n"]
-        if len(matched) * 2 <= len(wanted) or not matched & {entry[_HEAD], entry[_SUMMARY]}:
-            return None
-        first, last = blocks[0], blocks[-1]
-        begin = max(first.a - first.b, 0)
-        end = min(last.a + last.size + len(entry) - last.b - last.size, len(lines))
-        while end > last.a + last.size and not _FIELD.match(lines[end - 1]):
-            end -= 1
-        while begin < first.a and not _FIELD.match(lines[begin]):
-            begin += 1
-        keep = tuple(
-            line for line in lines[begin:end] if line.strip() and line not in entry and not _FIELD.match(line)
+        return bool(close) and told != wanted
+
+    def _begun(self, number: int, wanted: list[str], there: list[int]) -> _Spot | None:
+        """The beginning of the entry, and nothing else."""
+        told = [self._lines[at] for at in there]
+        *whole, last = told
+        begun = whole == wanted[: len(whole)] and "".join(wanted[len(whole) : len(told)]).startswith(
+            last.rstrip()
         )
-        return _Spot(start + begin, start + end, number, keep)
+        if not begun or self._is_theirs(there, wanted):
+            return None
+        return _Spot(there[0], there[-1] + 1, number)
+
+    def _edited(self, number: int, wanted: list[str], there: list[int]) -> _Spot | None:
+        """Most of the entry, with lines that were changed, lost, doubled or moved."""
+        told = [self._lines[at] for at in there]
+        found = set(told) & set(wanted)
+        telling = {wanted[0], wanted[_SUMMARY - 1]}
+        if self._is_theirs(there, wanted) or len(found) * 2 <= len(wanted) or not found & telling:
+            return None
+        lost = [line for line in wanted if line not in found]
+        changed = [line not in found and _is_changed(line, lost) for line in told]
+        first, last = _narrowest(told, found)
+        first -= first > 0 and changed[first - 1]
+        last += last + 1 < len(told) and changed[last + 1]
+        keep = [at for at in range(first, last + 1) if told[at] not in found and not changed[at]]
+        return _Spot(there[first], there[last] + 1, number, tuple(told[at] for at in keep))
+
+    def _cut(self, number: int) -> _Spot | None:
+        """The end of the file, cut off within the heading."""
+        last = len(self._lines) - 1
+        rest = self._lines[last].encode(*_UTF8)
+        begun = rest.startswith(b"##") and self._entries[number].encode(*_UTF8).startswith(rest.rstrip())
+        return _Spot(last, last + 1, number) if begun and not self._used[last] else None
+
+    def _find_remnants(self) -> None:
+        """Lines of an entry that stand above or below it once more, a second heading of the file, and beginnings of
+        entries that are whole elsewhere."""
+        for spot in self._spots:
+            entry = self._entries[spot.number].splitlines(keepends=True)
+            for at in self._unused(spot.start - 1, spot.end):
+                if self._lines[at].strip() and self._lines[at] in entry:
+                    self._remnant(at, at + 1)
+        for at in self._unused(*self._stands.get(self._header[:-1], ())[1:]):
+            self._remnant(at, at + 1)
+        whole: dict[str, list[list[str]]] = {}
+        for number in {spot.number for spot in self._spots}:
+            lines = self._entries[number].splitlines(keepends=True)
+            whole.setdefault(lines[_HEAD], []).append([line for line in lines if line.strip()])
+        for head, entries in whole.items():
+            for hit in self._unused(*self._stands[head]) if head in self._stands else ():
+                there = self._chunk(hit, max(map(len, entries)) + _AROUND)
+                told = [self._lines[at] for at in there]
+                begun = any(told == wanted[: len(told)] for wanted in entries)
+                if begun and self._lines[hit + 1 : hit + 2] in ([], ["\n"]) and not self._waits(there[0]):
+                    self._remnant(there[0], there[-1] + 1)
+
+    def _unused(self, *lines: int) -> list[int]:
+        return [at for at in lines if 0 <= at < len(self._lines) and not self._used[at]]
+
+    def _waits(self, start: int) -> bool:
+        """Whether the end of the file from this line on is an entry that is just being written."""
+        rest = "".join(self._lines[start:])
+        return any(
+            one.need is Need.MAY and entry.startswith(rest)
+            for one, entry in zip(self._due, self._entries, strict=True)
+        )
+
+    def _remnant(self, start: int, end: int) -> None:
+        self._use(start, end)
+        self._gone.update(range(start, end))
+        self._fault(start, f"{self._lines[start].strip()[:120]!r} stands here once more")
+
+    def _judge_line_ends(self) -> None:
+        ours = [at for spot in self._spots for at in range(spot.start, spot.end)]
+        other = [at for at in sorted(ours) if self._raw[at].endswith("\r\n")]
+        if other:
+            self._fault(
+                other[0], f"{counted(len(other), 'line has another line end', 'lines have other line ends')}"
+            )
 
     # What should be there
 
@@ -211,44 +288,51 @@ class _Entries:
             self._fault(line, f"the entry {_title(self._entries[gone[0]])} is missing here{more}")
         return places
 
-    def _put_together(self, order: dict[int, int], places: dict[int, list[int]]) -> str:
+    def _put_together(self, order: dict[int, int], places: dict[int, list[int]]) -> list[_Piece]:
         spots = {spot.start: (at, spot) for at, spot in enumerate(self._spots)}
-        parts: list[str] = []
+        pieces: list[_Piece] = []
         at = 0
         while at < len(self._lines):
             if at in spots:
                 index, spot = spots[at]
                 if index == 0:
-                    parts += [self._entries[number] + "\n" for number in places.get(-1, ())]
-                parts.append(self._entries[order[at]])
+                    pieces += self._ours(places.get(-1, ()))
+                pieces += self._ours([order[at]])
                 if spot.keep:
-                    parts += ["\n", *spot.keep]
-                parts += ["\n" + self._entries[number] for number in places.get(index, ())]
+                    pieces += map(_Piece, ("\n", *spot.keep))
+                pieces += self._ours(places.get(index, ()))
                 at = spot.end
                 continue
             if at not in self._gone:
-                parts.append(self._lines[at])
+                pieces.append(_Piece(self._raw[at]))
             at += 1
         if not self._spots:
-            parts.append("" if not parts or parts[-1].endswith("\n") else "\n")
-            parts += ["\n" + self._entries[number] for number in places.get(0, ())]
-        return "".join(parts)
+            if pieces and not pieces[-1].text.endswith("\n"):
+                pieces[-1] = _Piece(pieces[-1].text + "\n")
+            pieces += self._ours(places.get(0, ()))
+        return pieces
 
-    def _headed(self, text: str) -> str:
+    def _ours(self, numbers: Sequence[int]) -> list[_Piece]:
+        return [_Piece(self._entries[number], ours=True) for number in numbers]
+
+    def _headed(self, pieces: list[_Piece]) -> list[_Piece]:
         """With our heading, where the file begins with an entry of ours or with a heading that was ours."""
-        if text.startswith(self._header.rstrip("\n")) or not self._spots:
-            return text
-        first = self._lines[0]
-        if _HEADING.fullmatch(first) or is_damaged(
-            first.rstrip().encode(*_UTF8), self._header.rstrip().encode()
-        ):
-            self._fault(0, "the heading was changed")
-            return self._header.rstrip("\n") + "\n" + text.partition("\n")[2]
-        lead = next(at for at, line in enumerate(self._lines) if line.strip())
-        if self._used[lead]:
+        lead = next((at for at, piece in enumerate(pieces) if piece.text.strip()), None)
+        header = _Piece(self._header.rstrip("\n") + "\n", ours=True)
+        if lead is None:
+            return pieces
+        first = _ended(pieces[lead].text)
+        known = first == header.text or _HEADING.fullmatch(first)
+        if pieces[lead].ours:
             self._fault(0, "the heading is missing")
-            return self._header + text.lstrip("\n")
-        return text
+            return [header, *pieces[lead:]]
+        if not known and not is_damaged(first.rstrip().encode(*_UTF8), header.text.rstrip().encode()):
+            return pieces
+        if not any(piece.ours for piece in pieces):
+            return pieces
+        if first != header.text:
+            self._fault(0, "the heading was changed")
+        return [*pieces[:lead], header, *pieces[lead + 1 :]]
 
     def _use(self, start: int, end: int) -> None:
         self._used[start:end] = [True] * (end - start)
@@ -266,6 +350,50 @@ class _Entries:
 def heading_of(data: bytes) -> str:
     """The first line of an episode file, to see whose and of which day it says to be."""
     return data.split(b"\n", 1)[0].decode("utf-8", "replace")
+
+
+def _is_changed(line: str, lost: Sequence[str]) -> bool:
+    """Whether the line is one of the lost ones with another value, or most of one."""
+    kind = _KIND.match(line)
+    return any(
+        (kind and one.startswith(kind[0])) or is_damaged(line.encode(*_UTF8), one.encode(*_UTF8))
+        for one in lost
+    )
+
+
+def _narrowest(told: Sequence[str], found: set[str]) -> tuple[int, int]:
+    """The first and last index of the fewest lines in which all that was found stands."""
+    seen: dict[str, int] = {}
+    spans = []
+    for at, line in enumerate(told):
+        if line in found:
+            seen[line] = at
+        if len(seen) == len(found):
+            spans.append((at - min(seen.values()), min(seen.values()), at))
+    _, first, last = min(spans)
+    return first, last
+
+
+def _ended(line: str) -> str:
+    return line[:-2] + "\n" if line.endswith("\r\n") else line
+
+
+def _spaced(pieces: Sequence[_Piece]) -> str:
+    """The text, with one blank line between what is ours and what of ours comes next."""
+    parts: list[str] = []
+    blanks: list[str] = []
+    before: _Piece | None = None
+    for piece in pieces:
+        if not piece.text.strip():
+            blanks.append(piece.text)
+            continue
+        if before is not None and before.ours and piece.ours:
+            blanks = ["\n"]
+        elif before is not None and (before.ours or piece.ours):
+            blanks = blanks or ["\n"]
+        parts += [*blanks, piece.text]
+        before, blanks = piece, []
+    return "".join(parts if before is None or before.ours else parts + blanks)
 
 
 def _title(entry: str) -> str:

@@ -14,6 +14,7 @@ from swarmmemd.recall.ages import age
 from swarmmemd.recall.briefing import fenced
 from swarmmemd.recall.search import Ranked, Wanted, scanned
 from swarmmemd.recall.tree import walk_of
+from swarmmemd.recall.troubles import Trouble
 from swarmmemd.recall.words import Matcher, Query, fold, parse_query, snippet
 from swarmmemd.redact import Redactor
 from swarmmemd.text import harmless, one_row
@@ -51,7 +52,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     left_out: int
     looked: tuple[str, ...]
-    troubles: tuple[str, ...]
+    troubles: tuple[Trouble, ...]
 
 
 def context(config: Config, task: str, now: int, lines: int, limit: int) -> Context:

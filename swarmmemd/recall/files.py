@@ -1,6 +1,7 @@
 """One kind of a worker's memory, read from its files. docs/commands.md, "show"."""
 
-import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
@@ -9,11 +10,10 @@ import msgspec
 from swarmmemd import layout
 from swarmmemd.config import Config
 from swarmmemd.durable import Directory, read_file
-from swarmmemd.errors import SwarmmemdError, UsageError
+from swarmmemd.errors import UsageError, system_error
 from swarmmemd.model import MissionId, mission_id, worker_id
 
 _LIMIT = 64 * 1024 * 1024
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _PROFILE = ("IDENTITY.md", "SOUL.md", "MEMORY.md")
 
 
@@ -60,76 +60,94 @@ def read_memory(config: Config, query: MemoryQuery) -> Found:
 
 
 def _is_day(text: str) -> bool:
-    """Whether the calendar has such a day, written so."""
+    """Whether it is a day of the calendar, as the names of episodes have it."""
     try:
-        return bool(_DAY.fullmatch(text)) and bool(date.fromisoformat(text))
+        return len(text) == 10 and date.fromisoformat(text).isoformat() == text
     except ValueError:
         return False
 
 
 def _shared(root: Path) -> Found:
     """What all may read: each worker's latest handoff, and what was archived."""
-    handoffs = _listed(root / "handoffs" / "swarm", "*-latest.md")
+    handoffs = [name for name in _names(root, ("handoffs", "swarm")) if name.endswith("-latest.md")]
     files = list(_read(root, ("handoffs", "swarm"), handoffs).files)
-    for mission in _listed(root / "swarm" / "missions", "*"):
-        if mission_id(mission) is None:
+    for name in _names(root, ("swarm", "missions")):
+        mission = mission_id(name)
+        if mission is None:
             continue
-        place = layout.manifest(MissionId(mission))
+        place = layout.manifest(mission)
         found = _read(root, place.folders, (place.name,)).files
         files += [MemoryFile(f"{mission}/{place.name}", file.path, file.content) for file in found]
     return Found(root, tuple(files))
 
 
-def _listed(folder: Path, glob: str) -> tuple[str, ...]:
-    return tuple(sorted(path.name for path in folder.glob(glob) if not path.name.startswith(".")))
-
-
-def _wanted(profile: Path, query: MemoryQuery, mission: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _wanted(
+    profile: Path, query: MemoryQuery, mission: MissionId | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The folders below the profile, and the names in the last of them."""
     memory = layout.MEMORY
     if query.kind == "profile":
         return (memory,), _PROFILE
     if query.kind == "episodic":
-        day = query.date or _newest(profile, (memory, "episodes")).removesuffix(".md")
+        day = query.date or _newest_day(profile)
         return (memory, "episodes"), (f"{day}.md",) if day else ()
-    mission = mission or _newest(profile, (memory, "missions"))
+    mission = mission or _newest_mission(profile)
     if query.kind == "handoff":
         return (memory, "handoffs"), (f"{mission}.md",) if mission else ()
-    place = layout.summary(MissionId(mission or "none"))
-    return place.folders, (layout.SUMMARY, layout.EVENTS, "handoff.md") if mission else ()
+    if mission is None:
+        return (memory, "missions"), ()
+    return layout.summary(mission).folders, (layout.SUMMARY, layout.EVENTS, layout.HANDOFF)
 
 
-def _mission(query: MemoryQuery) -> str:
+def _mission(query: MemoryQuery) -> MissionId | None:
     if query.mission is None:
-        return ""
+        return None
     found = mission_id(query.mission)
     if found is None:
         raise UsageError(f"{query.mission!r} is no mission id", "Letters, digits and _.:- , at most 128.")
     return found
 
 
-def _newest(profile: Path, folders: tuple[str, ...]) -> str:
-    """The name in the folder that was written last; empty where there is none. Days: the latest day."""
-    folder = profile.joinpath(*folders)
+def _newest_day(profile: Path) -> str | None:
+    names = _names(profile, (layout.MEMORY, "episodes"))
+    return max((day for name in names if _is_day(day := name.removesuffix(".md"))), default=None)
+
+
+def _newest_mission(profile: Path) -> MissionId | None:
+    """The mission whose folder was written last."""
+    folders = (layout.MEMORY, "missions")
+    found = [mission for name in _names(profile, folders) if (mission := mission_id(name)) is not None]
+
+    def written(mission: MissionId) -> int:
+        try:
+            return profile.joinpath(*folders, mission).stat(follow_symlinks=False).st_mtime_ns
+        except FileNotFoundError:
+            return 0  # deleted a moment ago
+
+    with _explained(profile.joinpath(*folders)):
+        return max(found, key=written, default=None)
+
+
+def _names(root: Path, folders: tuple[str, ...]) -> list[str]:
+    """The names in a folder that do not begin with a dot; none where it is not there. Raises `StorageError`."""
     try:
-        entries = [(path.stat(follow_symlinks=False).st_mtime_ns, path.name) for path in folder.iterdir()]
-    except OSError:
-        return ""
-    days = sorted(name for _, name in entries if _DAY.fullmatch(name.removesuffix(".md")))
-    return days[-1] if days else max(entries, default=(0, ""))[1]
+        with (
+            _explained(root.joinpath(*folders)),
+            Directory.root(root) as base,
+            base.descend(folders) as folder,
+        ):
+            return [name for name in folder.names() if not name.startswith(".")]
+    except FileNotFoundError:
+        return []
 
 
-def _read(root: Path, folders: tuple[str, ...], names: tuple[str, ...]) -> Found:
+def _read(root: Path, folders: tuple[str, ...], names: Sequence[str]) -> Found:
     where = root.joinpath(*folders)
     try:
-        with Directory.root(root) as base, base.descend(folders) as folder:
+        with _explained(where), Directory.root(root) as base, base.descend(folders) as folder:
             read = [(name, read_file(folder, name, _LIMIT)) for name in names]
     except FileNotFoundError:
         return Found(where, ())
-    except OSError as error:
-        raise SwarmmemdError(
-            f"{error.filename or where}: {error.strerror}", "Check what stands there."
-        ) from error
     return Found(
         where,
         tuple(
@@ -138,3 +156,14 @@ def _read(root: Path, folders: tuple[str, ...], names: tuple[str, ...]) -> Found
             if data is not None
         ),
     )
+
+
+@contextmanager
+def _explained(where: Path) -> Iterator[None]:
+    """What the system refuses in it is said as it is; what is not there is for the caller."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise system_error(error.filename or where, error, "Check what stands there.") from error

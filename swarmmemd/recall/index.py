@@ -32,6 +32,7 @@ from swarmmemd.recall.search import (
     SearchQuery,
     Wanted,
     answers,
+    has_index,
     is_copy,
     is_record_of_others,
     ranked,
@@ -476,10 +477,9 @@ class _Lines:
 def search(config: Config, query: SearchQuery) -> Results:
     """Searches with the index where there is one that can be used, and else by reading every file. Raises
     `UsageError`."""
-    path = config.state_dir / SEARCH
-    if path.exists():
+    if has_index(config):
         with contextlib.suppress(Stale, sqlite3.Error, OSError, StorageError):
-            index = Index(path)
+            index = Index(config.state_dir / SEARCH)
             try:
                 return index.search(config, query)
             finally:

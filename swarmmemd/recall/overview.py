@@ -4,10 +4,10 @@ import msgspec
 
 from swarmmemd import layout
 from swarmmemd.config import Config
-from swarmmemd.errors import StorageError
+from swarmmemd.errors import system_error
 from swarmmemd.journal import Recorded
 from swarmmemd.journal.inspector import Inspector
-from swarmmemd.model import Unreadable, WorkerId
+from swarmmemd.model import WorkerId
 from swarmmemd.observation import Roster, RosterWorker
 from swarmmemd.recall.tree import known_workers
 from swarmmemd.recall.verify import roster_of
@@ -26,12 +26,12 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 def workers_of(config: Config) -> frozenset[WorkerId]:
     """The workers there are; none where there are no profiles at all yet. Raises `StorageError` where they cannot be
     listed."""
-    workers = known_workers(config)
-    if not isinstance(workers, Unreadable):
-        return workers
-    if not config.profiles_root.exists():
+    try:
+        return known_workers(config)
+    except FileNotFoundError:
         return frozenset()
-    raise StorageError(f"{config.profiles_root}: {workers.reason}", "Check its owner and permissions.")
+    except OSError as error:
+        raise system_error(config.profiles_root, error, "Check its owner and permissions.") from error
 
 
 def overview(config: Config) -> tuple[Card, ...]:

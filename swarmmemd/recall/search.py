@@ -12,10 +12,12 @@ import msgspec
 
 from swarmmemd.config import Config
 from swarmmemd.errors import UsageError
+from swarmmemd.layout import SEARCH
 from swarmmemd.model import EventType, MissionId, WorkerId, iso, mission_id, worker_id
 from swarmmemd.recall.lines import About, Document, Kind, Line, beginning_of
 from swarmmemd.recall.suspicion import could_hold_secret
 from swarmmemd.recall.tree import LIMIT, MemoryPath, Walk, read, walk_of
+from swarmmemd.recall.troubles import Trouble
 from swarmmemd.recall.words import WIDTH, Match, Matcher, Query, around, fold, parse_query, snippet
 from swarmmemd.text import one_row, utf8
 
@@ -58,7 +60,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
     hits: tuple[Hit, ...]
     looked: tuple[str, ...]
-    troubles: tuple[str, ...]
+    troubles: tuple[Trouble, ...]
     query: Query
 
 
@@ -109,6 +111,14 @@ def wanted(query: SearchQuery) -> tuple[WorkerId | None, Wanted]:
     return worker, Wanted(mission=mission, type=query.type, since=query.since)
 
 
+def has_index(config: Config) -> bool:
+    """Whether there is an index; who may not look into the state folder searches without."""
+    try:
+        return (config.state_dir / SEARCH).exists()
+    except OSError:
+        return False
+
+
 def scan(config: Config, query: SearchQuery) -> Results:
     """Searches by reading every file. Raises `UsageError`."""
     worker, filters = wanted(query)
@@ -130,7 +140,7 @@ def scanned(walk: Walk, matcher: Matcher, filters: Wanted) -> Iterator[Ranked]:
             continue
         document, signature = found
         if signature.size > LIMIT:
-            walk.troubles.append(f"{file.path}: only its first {LIMIT} bytes were searched")
+            walk.troubles.append(Trouble(f"{file.path}: only its first {LIMIT} bytes were searched"))
         yield from answers(file, document, matcher, filters)
 
 

@@ -15,8 +15,9 @@ from swarmmemd.config import Config
 from swarmmemd.durable import Directory, open_file
 from swarmmemd.model import Unreadable, WorkerId, worker_id
 from swarmmemd.recall.lines import About, Document, about, moment
+from swarmmemd.recall.troubles import Trouble, unread
 from swarmmemd.sources.file import Signature, signature
-from swarmmemd.sources.profiles import list_profiles
+from swarmmemd.sources.profiles import profiles_in
 
 LIMIT = 64 * 1024 * 1024
 """Bytes of a file that are looked at."""
@@ -73,29 +74,35 @@ class MemoryPath:
 
 def walk_of(config: Config, worker: WorkerId | None, scope: str) -> "Walk":
     """A look at the folders that a scope means: `worker`, `shared` or `all`; of one worker, or of all there are."""
-    workers: frozenset[WorkerId] | Unreadable = frozenset({worker} if worker else ())
-    if worker is None and scope != "shared":
-        workers = known_workers(config)
     walk = Walk([])
-    if isinstance(workers, Unreadable):
-        walk.troubles.append(f"{config.profiles_root}: {workers.reason}")
-    elif scope != "shared":
+    if scope != "shared":
+        try:
+            workers = frozenset({worker}) if worker is not None else known_workers(config)
+        except OSError as error:
+            walk.trouble(str(config.profiles_root), error)
+            workers = frozenset()
         walk.areas += [Area(config.profiles_root, (id, layout.MEMORY), id, False) for id in sorted(workers)]
     if scope != "worker":
         walk.areas += [Area(config.shared_root, folders, worker, True) for folders in _SHARED]
     return walk
 
 
-def known_workers(config: Config) -> frozenset[WorkerId] | Unreadable:
-    """The workers there are. The roster is read only where a profile could be one by its word alone."""
-    include, exclude = config.workers.include, config.workers.exclude
-    listed = list_profiles(config.profiles_root, (), include, exclude)
-    if isinstance(listed, Unreadable):
-        return listed
+def known_workers(config: Config) -> frozenset[WorkerId]:
+    """The workers there are. The roster is read only where a profile could be one by its word alone. Raises OSError
+    where the profiles cannot be listed."""
+    listed = profiles_in(config.profiles_root, (), config.workers.include, config.workers.exclude)
     open_ = listed.folders - listed.workers
-    if not any((config.profiles_root / id / layout.MEMORY).is_dir() for id in open_):
+    if not any(_may_have_memory(config.profiles_root / id) for id in open_):
         return listed.workers
     return listed.workers | (open_ & _roster(config))
+
+
+def _may_have_memory(profile: Path) -> bool:
+    """Whether there is a memory, as far as we may look: a closed profile can have one."""
+    try:
+        return (profile / layout.MEMORY).is_dir()
+    except OSError:
+        return True
 
 
 def _roster(config: Config) -> frozenset[WorkerId]:
@@ -112,11 +119,11 @@ def _roster(config: Config) -> frozenset[WorkerId]:
 
 
 class Walk:
-    """One look at the areas. `troubles` says what could not be looked at, a line each."""
+    """One look at the areas. `troubles` says what could not be looked at."""
 
     def __init__(self, areas: list[Area]) -> None:
         self.areas = areas
-        self.troubles: list[str] = []
+        self.troubles: list[Trouble] = []
 
     def __iter__(self) -> Iterator[tuple[MemoryPath, Directory]]:
         """Every memory file, with its open folder: until the next one is asked for."""
@@ -160,7 +167,7 @@ class Walk:
 
     def trouble(self, path: str, error: OSError) -> None:
         """Notes what could not be looked at."""
-        self.troubles.append(f"{path}: {(error.strerror or str(error)).lower()}")
+        self.troubles.append(unread(path, error))
 
 
 def _owner(below: tuple[str, ...], name: str) -> WorkerId | None:

@@ -35,7 +35,7 @@ _NUMBERED = re.compile(r"([0-9]{1,9})[.)](?: |\Z)")
 # A value must not look like one of the three bullets that say how the mission stands.
 _STANDING = re.compile(r"(Status|Current assignment|Last updated) ?:", re.IGNORECASE)
 _MEANINGFUL = (_BEGINNINGS, _NUMBERED, _STANDING)
-_HARMLESS = re.compile(r"[ABD-KM-RT-Zabd-km-rt-z/'\"(]|[0-9]++[^.)]")
+_HARMLESS = re.compile(r"(?!(?i:status|current|last))[A-Za-z/'\"(]|[0-9]++[^.)]")
 """No pattern of `_MEANINGFUL` begins so."""
 
 

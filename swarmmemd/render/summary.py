@@ -6,12 +6,29 @@ are ever left out. Pure: values in, text out.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from swarmmemd.model import MissionId, Status, iso
 from swarmmemd.render.markdown import bullet, one_line
+from swarmmemd.render.sections import (
+    BLANKS,
+    Block,
+    Part,
+    bare,
+    blank,
+    blocks_of,
+    ended,
+    eol_of,
+    find,
+    is_item,
+    join,
+    lines_of,
+    parse,
+    regions_of,
+    title_of,
+)
 
 STATE = "Current state"
 OBJECTIVE = "Objective"
@@ -26,20 +43,11 @@ PLACEHOLDER = "- None yet."
 _TEMPLATE = frozenset({PLACEHOLDER, "- ...", "..."})
 _PLACEHOLDERS = {OBJECTIVE: _TEMPLATE | {"<mission objective>"}}
 _LISTS = frozenset({DECISIONS, FILES, CHECKPOINTS, BLOCKERS})
-_KEYS = ("Status", "Current assignment", "Last updated")
+STATE_KEYS = ("Status", "Current assignment", "Last updated")
 
 # Its number changes with every event: it is known by its shape, lest each earlier number stay as a foreign
 # line.
 _MORE = re.compile(r"- … and [0-9]+ more in events\.jsonl")
-_BLANKS = " \t\r\n\f\v"
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\r\n]*)")
-_COMMENT = re.compile(r" {0,3}<!--")
-_ITEM = re.compile(r"[-*+][ \t]")
-_RULE = re.compile(r"(?:[-*_][ \t]*){3,}[\r\n]*\Z")
-_HEADING = re.compile(r"#{1,6}(?:[ \t\r\n]|\Z)")
-_START = re.compile(r"[-*+][ \t]|[0-9]{1,9}[.)][ \t]|#{1,6}[ \t\r\n]|```|~~~|<!--|>")
-
 Ours = Callable[[str, str], bool]
 """(section title, rendered bullet or paragraph): we rendered exactly this for an event of this mission."""
 
@@ -67,56 +75,34 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Of the newest checkpoint. None: there is no checkpoint. Empty: the newest one names none."""
 
 
-class _Part(msgspec.Struct):
-    """From one heading to the next. `title` is None before the first H2 and after an H1."""
-
-    title: str | None
-    lines: list[str]
-    regions: list[int]
-    """Per line 0, or the number of the fence or comment that it is in."""
-
-
-class _Block(msgspec.Struct, frozen=True):
-    """Lines of a part that belong together: a bullet with what hangs on it, a paragraph, a fence."""
-
-    start: int
-    end: int
-    lines: tuple[str, ...]
-    """Without their line ends."""
-    plain: bool
-    """It begins outside of fences and comments."""
-
-
 def is_whole(text: str) -> bool:
     """It has its H1. A file without it is being written. docs/contracts.md, SUMMARY.md."""
-    for line in _LINE.finditer(text.removeprefix("\ufeff")):
-        if not _blank(line[0]):
-            return line[0].startswith("# ")
+    for line in lines_of(text.removeprefix("\ufeff")):
+        if not blank(line):
+            return line.startswith("# ")
     return False
 
 
 def sections(text: str) -> tuple[str, ...]:
     """The titles of the H2 sections in order; those in fences and comments are none."""
-    return tuple(part.title for part in _parse(text) if part.title is not None)
+    return tuple(part.title for part in parse(text) if part.title is not None)
 
 
 def bodies(text: str) -> dict[str, str]:
     """The text of each H2 section by its title, without the heading; of two with one title the first."""
     found: dict[str, str] = {}
-    for part in _parse(text):
+    for part in parse(text):
         if part.title is not None:
             found.setdefault(part.title, "".join(part.lines[1:]).strip())
     return found
 
 
-def bullets_of(summary: Summary) -> Iterator[tuple[str, str]]:
+def bullets_of(summary: Summary) -> list[tuple[str, str]]:
     """(section, line) of all that is ours by being remembered. docs/contracts.md, SUMMARY.md.
 
     The three lines of Current state are not among them: those are ours by their names.
     """
-    for title in SECTIONS[1:]:
-        for line in _wanted(title, summary):
-            yield title, line
+    return [(title, line) for title in SECTIONS[1:] for line in _wanted(title, summary)]
 
 
 def fresh(summary: Summary) -> str:
@@ -129,16 +115,16 @@ def fresh(summary: Summary) -> str:
 
 def merge(text: str, summary: Summary, ours: Ours) -> str:
     """`text` with the owned parts made true; all else is kept. docs/contracts.md, SUMMARY.md. Idempotent."""
-    if _blank(text):
+    if blank(text):
         return fresh(summary)
-    eol, parts = _eol(text), _parse(text)
+    eol, parts = eol_of(text), parse(text)
     for title in SECTIONS:
-        part = _find(parts, title)
+        part = find(parts, title)
         if part is None:
             _insert(parts, _place(parts, title), _new_section(title, summary, eol), eol)
         else:
             part.lines = _update(title, part, summary, ours, eol, part is parts[-1])
-    return _join(parts)
+    return join(parts)
 
 
 def rescue(text: str, other: str, ours: Ours) -> str:
@@ -146,213 +132,34 @@ def rescue(text: str, other: str, ours: Ours) -> str:
 
     `other` is what somebody wrote while we did. Nothing is removed; what is there is not written again.
     """
-    eol, parts, theirs = _eol(text), _parse(text), _parse(other)
+    eol, parts, theirs = eol_of(text), parse(text), parse(other)
     _rescue_part(parts[0], theirs[0], "", ours, eol, len(parts) == 1)
     for title in SECTIONS:
-        if (their := _find(theirs, title)) is not None:
+        if (their := find(theirs, title)) is not None:
             _rescue_known(parts, their, title, ours, eol)
     _rescue_unknown(parts, theirs, ours, eol)
-    return _join(parts)
-
-
-# --- taking apart -------------------------------------------------------------------------------------------
-
-
-def _blank(line: str) -> bool:
-    return not line.strip(_BLANKS)
-
-
-def _bare(line: str) -> str:
-    return line.rstrip("\r\n")
-
-
-def _eol(text: str) -> str:
-    at = text.find("\n")
-    if at < 0:
-        return "\r" if "\r" in text else "\n"
-    return "\r\n" if at and text[at - 1] == "\r" else "\n"
-
-
-def _parse(text: str) -> list[_Part]:
-    """The parts of `text`; the first one is what stands before the first section, empty or not."""
-    lines = _LINE.findall(text)
-    regions = _regions(lines)
-    parts = [_Part(None, [], [])]
-    for line, region in zip(lines, regions, strict=True):
-        title = None if region else _title(line)
-        # An H1 ends a section as an H2 does; before the first section it is the file's own.
-        if title is not None or (not region and len(parts) > 1 and _is_h1(line)):
-            parts.append(_Part(title, [], []))
-        parts[-1].lines.append(line)
-        parts[-1].regions.append(region)
-    return parts
-
-
-def _is_h1(line: str) -> bool:
-    return line.startswith("#") and (len(line) == 1 or line[1] in " \t\r\n")
-
-
-def _title(line: str) -> str | None:
-    """The title of an H2 at the beginning of a line, None for any other line."""
-    if not line.startswith("##") or (len(line) > 2 and line[2] not in " \t\r\n"):
-        return None
-    title = line[2:].strip(_BLANKS)
-    open_end = title.rstrip("#")
-    if open_end != title and (not open_end or open_end[-1] in " \t"):
-        return open_end.rstrip(_BLANKS)
-    return title
-
-
-def _regions(lines: list[str]) -> list[int]:
-    """Per line the number of its fence or comment, else 0. One that never ends is text.
-
-    Were it not, a fence that somebody forgot to close would hide all sections below it, and each merge would
-    append them once more.
-    """
-    regions, closers, number, at = [0] * len(lines), _closers(lines), 0, 0
-    while at < len(lines):
-        end = _region_end(lines, at, closers)
-        if end > at:
-            number += 1
-            regions[at:end] = [number] * (end - at)
-        at = max(end, at + 1)
-    return regions
-
-
-def _closers(lines: list[str]) -> list[tuple[int, int, int]]:
-    """Per line, of the lines from it on: the longest closing fence of each kind, and whether a comment ends.
-
-    It is asked before a search for the end, so that no search is in vain: the cost stays linear.
-    """
-    ticks = tildes = comment = 0
-    closers = [(0, 0, 0)] * (len(lines) + 1)
-    for at in range(len(lines) - 1, -1, -1):
-        mark, length = _closing(lines[at])
-        ticks = max(ticks, length if mark == "`" else 0)
-        tildes = max(tildes, length if mark == "~" else 0)
-        comment = comment or int("-->" in lines[at])
-        closers[at] = (ticks, tildes, comment)
-    return closers
-
-
-def _closing(line: str) -> tuple[str, int]:
-    found = _FENCE.match(line)
-    return (found[1][0], len(found[1])) if found and _blank(found[2]) else ("", 0)
-
-
-def _region_end(lines: list[str], at: int, closers: list[tuple[int, int, int]]) -> int:
-    """The index after the fence or comment that begins at `at`; `at` if none does."""
-    ticks, tildes, comment = closers[at + 1]
-    if found := _FENCE.match(lines[at]):
-        mark, length = found[1][0], len(found[1])
-        opens = mark == "~" or "`" not in found[2]
-        if opens and length <= (ticks if mark == "`" else tildes):
-            return _first(lines, at + 1, lambda line: _closes(line, mark, length)) + 1
-    elif (begun := _COMMENT.match(lines[at])) and "-->" not in lines[at][begun.end() - 2 :] and comment:
-        return _first(lines, at + 1, lambda line: "-->" in line) + 1
-    return at
-
-
-def _closes(line: str, mark: str, length: int) -> bool:
-    kind, size = _closing(line)
-    return kind == mark and size >= length
-
-
-def _first(lines: list[str], at: int, wanted: Callable[[str], bool]) -> int:
-    while not wanted(lines[at]):
-        at += 1
-    return at
-
-
-def _blocks(part: _Part) -> list[_Block]:
-    """The blocks of `part` below its heading."""
-    blocks: list[_Block] = []
-    at = _body(part)
-    while at < len(part.lines):
-        if _blank(part.lines[at]) and not part.regions[at]:
-            at += 1
-            continue
-        end = _block_end(part, at)
-        bare = tuple(_bare(line) for line in part.lines[at:end])
-        blocks.append(_Block(at, end, bare, not part.regions[at]))
-        at = end
-    return blocks
-
-
-def _body(part: _Part) -> int:
-    """Where what is below the heading begins. The file's own H1 and all before it is no body."""
-    if part.title is not None:
-        return 1
-    heads = (at for at, line in enumerate(part.lines) if _is_h1(line.removeprefix("\ufeff")))
-    return next(heads, -1) + 1
-
-
-def _block_end(part: _Part, start: int) -> int:
-    end = start + 1
-    while end < len(part.lines) and (after := _follows(part, start, end)):
-        end = after
-    return end
-
-
-def _follows(part: _Part, start: int, at: int) -> int:
-    """The index after the further lines at `at` of the block that began at `start`; 0 if it has none."""
-    line, region = part.lines[at], part.regions[at]
-    if region and region == part.regions[at - 1]:
-        return at + 1
-    if _blank(line):
-        return _hanging(part, at) if _is_item(part.lines[start]) else 0
-    indented = line[0] in " \t"
-    if _START.match(line) or _RULE.match(line) or _HEADING.match(part.lines[start]):
-        return 0
-    return 0 if part.regions[at - 1] and not indented else at + 1
-
-
-def _hanging(part: _Part, at: int) -> int:
-    """The index after an indented line that comes after the blank ones at `at`: it belongs to the bullet."""
-    while at < len(part.lines) and _blank(part.lines[at]):
-        at += 1
-    return at + 1 if at < len(part.lines) and part.lines[at].startswith(("  ", "\t")) else 0
-
-
-def _is_item(line: str) -> bool:
-    return _ITEM.match(line) is not None and _RULE.match(line) is None
+    return join(parts)
 
 
 # --- putting together ---------------------------------------------------------------------------------------
 
 
-def _join(parts: list[_Part]) -> str:
-    return "".join(line for part in parts for line in part.lines)
-
-
-def _ended(lines: list[str], eol: str) -> list[str]:
-    """`lines`, the last one with its line end: something is put after it."""
-    if not lines or lines[-1].endswith(("\r", "\n")):
-        return lines
-    return [*lines[:-1], lines[-1] + eol]
-
-
-def _find(parts: list[_Part], title: str) -> _Part | None:
-    wanted = title.casefold()
-    return next((part for part in parts if part.title is not None and part.title.casefold() == wanted), None)
-
-
-def _place(parts: list[_Part], title: str) -> int:
+def _place(parts: list[Part], title: str) -> int:
     """Where a missing section goes: after the one before it in the specification's order."""
     for earlier in reversed(SECTIONS[: SECTIONS.index(title)]):
-        if (part := _find(parts, earlier)) is not None:
+        if (part := find(parts, earlier)) is not None:
             return next(at for at, one in enumerate(parts) if one is part) + 1
     return 1
 
 
-def _insert(parts: list[_Part], at: int, lines: list[str], eol: str) -> None:
+def _insert(parts: list[Part], at: int, lines: list[str], eol: str) -> None:
     before = parts[at - 1]
-    before.lines = _ended(before.lines, eol)
-    if before.lines and not _blank(before.lines[-1]):
+    before.lines = ended(before.lines, eol)
+    if before.lines and not blank(before.lines[-1]):
         before.lines.append(eol)
     before.regions += [0] * (len(before.lines) - len(before.regions))
     new = [*lines, eol] if at < len(parts) else list(lines)
-    parts.insert(at, _Part(_title(lines[0]), new, [0] * len(new)))
+    parts.insert(at, Part(title_of(lines[0]), new, [0] * len(new)))
 
 
 def _new_section(title: str, summary: Summary, eol: str) -> list[str]:
@@ -366,7 +173,7 @@ def _standing(summary: Summary) -> list[str]:
 
 def _values(summary: Summary) -> dict[str, str]:
     assignment = one_line(summary.assignment or "") or "none"
-    return dict(zip(_KEYS, (summary.status.value, assignment, iso(summary.updated)), strict=True))
+    return dict(zip(STATE_KEYS, (summary.status.value, assignment, iso(summary.updated)), strict=True))
 
 
 def _wanted(title: str, summary: Summary) -> list[str]:
@@ -382,12 +189,14 @@ def _wanted(title: str, summary: Summary) -> list[str]:
     return _bullets(summary.decisions if title == DECISIONS else summary.blockers)
 
 
-def _bullets(values: Iterable[str], more: int = 0) -> list[str]:
+def _bullets(values: Sequence[str], more: int = 0) -> list[str]:
+    if not values and more <= 0:
+        return []
     lines = dict.fromkeys([line for line in map(bullet, values) if line != "- "])
     return [*lines, f"- … and {more} more in events.jsonl"] if more > 0 else list(lines)
 
 
-def _update(title: str, part: _Part, summary: Summary, ours: Ours, eol: str, last: bool) -> list[str]:
+def _update(title: str, part: Part, summary: Summary, ours: Ours, eol: str, last: bool) -> list[str]:
     """The lines of a section that is there, made true."""
     if title == STATE:
         return _update_state(part, _values(summary), eol, last)
@@ -399,7 +208,7 @@ def _update(title: str, part: _Part, summary: Summary, ours: Ours, eol: str, las
     return _update_owned(title, part, wanted, ours, eol, last)
 
 
-def _update_state(part: _Part, values: dict[str, str], eol: str, last: bool) -> list[str]:
+def _update_state(part: Part, values: dict[str, str], eol: str, last: bool) -> list[str]:
     lines, missing = list(part.lines), []
     for key, value in values.items():
         at = _key_at(part, key)
@@ -410,7 +219,7 @@ def _update_state(part: _Part, values: dict[str, str], eol: str, last: bool) -> 
     return _put_first(lines, missing, eol, last) if missing else lines
 
 
-def _key_at(part: _Part, key: str) -> int | None:
+def _key_at(part: Part, key: str) -> int | None:
     begin = f"- {key}:"
     spots = (at for at, line in enumerate(part.lines) if line.startswith(begin) and not part.regions[at])
     return next(spots, None)
@@ -419,30 +228,30 @@ def _key_at(part: _Part, key: str) -> int | None:
 def _with_value(line: str, key: str, value: str) -> str:
     """The bullet with its new value; blanks and a comment after the value are somebody's and stay."""
     begin = len(f"- {key}:")
-    told = line[begin:].rstrip(_BLANKS)
+    told = line[begin:].rstrip(BLANKS)
     rest = line[begin + len(told) :]
     if told.endswith("-->") and (comment := told.find("<!--")) >= 0:
-        end = len(told[:comment].rstrip(_BLANKS))
+        end = len(told[:comment].rstrip(BLANKS))
         told, rest = told[:end], told[end:] + rest
     return f"- {key}: {value}{rest}"
 
 
 def _put_first(lines: list[str], group: list[str], eol: str, last: bool) -> list[str]:
     """`group` as the first thing below the heading; blank lines that are there are used, not added to."""
-    head, rest = _ended(lines[:1], eol), lines[1:]
-    joins = bool(rest) and _is_item(group[-1]) and _is_item(rest[0])
-    if rest and _blank(rest[0]):
-        head, rest = head + _ended(rest[:1], eol), rest[1:]
-        joins = bool(rest) and _is_item(group[-1]) and _is_item(rest[0])
+    head, rest = ended(lines[:1], eol), lines[1:]
+    joins = bool(rest) and is_item(group[-1]) and is_item(rest[0])
+    if rest and blank(rest[0]):
+        head, rest = head + ended(rest[:1], eol), rest[1:]
+        joins = bool(rest) and is_item(group[-1]) and is_item(rest[0])
     elif not joins:
         head = [*head, eol]
-    apart = (not last if not rest else not _blank(rest[0])) and not joins
+    apart = (not last if not rest else not blank(rest[0])) and not joins
     return [*head, *group, *([eol] if apart else []), *rest]
 
 
-def _update_objective(part: _Part, wanted: list[str], eol: str, last: bool) -> list[str]:
+def _update_objective(part: Part, wanted: list[str], eol: str, last: bool) -> list[str]:
     """Filled in once: whatever stands there and is no placeholder stays."""
-    blocks = _blocks(part)
+    blocks = blocks_of(part)
     if not wanted or len(blocks) > 1:
         return part.lines
     if not blocks:
@@ -454,12 +263,12 @@ def _update_objective(part: _Part, wanted: list[str], eol: str, last: bool) -> l
     return [*part.lines[:at], wanted[0] + end, *part.lines[at + 1 :]]
 
 
-def _is_placeholder(title: str, block: _Block) -> bool:
+def _is_placeholder(title: str, block: Block) -> bool:
     known = _PLACEHOLDERS.get(title, _TEMPLATE)
-    return block.plain and len(block.lines) == 1 and block.lines[0].rstrip(_BLANKS) in known
+    return block.plain and len(block.lines) == 1 and block.lines[0].rstrip(BLANKS) in known
 
 
-def _is_ours(title: str, block: _Block, ours: Ours) -> bool:
+def _is_ours(title: str, block: Block, ours: Ours) -> bool:
     """We rendered exactly this. A bullet on which somebody hung a further line is theirs."""
     if not block.plain or len(block.lines) != 1:
         return False
@@ -468,16 +277,16 @@ def _is_ours(title: str, block: _Block, ours: Ours) -> bool:
     return more or _is_placeholder(title, block) or ours(title, line)
 
 
-def _update_owned(title: str, part: _Part, wanted: list[str], ours: Ours, eol: str, last: bool) -> list[str]:
+def _update_owned(title: str, part: Part, wanted: list[str], ours: Ours, eol: str, last: bool) -> list[str]:
     """A section with lines of ours: those are replaced as a group, the others stay as they are."""
-    blocks, known = _blocks(part), set(wanted)
+    blocks, known = blocks_of(part), set(wanted)
     mine = [
         one for one in blocks if _is_ours(title, one, lambda name, line: line in known or ours(name, line))
     ]
     mine_at = {one.start for one in mine}
     foreign = [one for one in blocks if one.start not in mine_at]
     # A foreign bullet that begins with the same words says it already.
-    said = {one.lines[0].rstrip(_BLANKS) for one in foreign if one.plain}
+    said = {one.lines[0].rstrip(BLANKS) for one in foreign if one.plain}
     group = [line for line in wanted if line not in said]
     if not group and not foreign:
         group = [PLACEHOLDER]
@@ -486,7 +295,7 @@ def _update_owned(title: str, part: _Part, wanted: list[str], ours: Ours, eol: s
     return _regroup(title, part, mine_at, foreign, [line + eol for line in group], eol, last)
 
 
-def _stands(title: str, mine: list[_Block], foreign: list[_Block], group: list[str]) -> bool:
+def _stands(title: str, mine: list[Block], foreign: list[Block], group: list[str]) -> bool:
     """Our lines are already what they should be, and where."""
     if [one.lines[0] for one in mine] != group:
         return False
@@ -496,13 +305,13 @@ def _stands(title: str, mine: list[_Block], foreign: list[_Block], group: list[s
 
 
 def _regroup(
-    title: str, part: _Part, mine_at: set[int], foreign: list[_Block], group: list[str], eol: str, last: bool
+    title: str, part: Part, mine_at: set[int], foreign: list[Block], group: list[str], eol: str, last: bool
 ) -> list[str]:
     if title == NEXT:
         rest = _without_paragraphs(part.lines, mine_at, bool(foreign))
         return _put_first(rest, group, eol, last) if group else rest
     rest = [line for at, line in enumerate(part.lines) if at not in mine_at]
-    follows_item = bool(foreign) and foreign[-1].plain and _is_item(foreign[-1].lines[0])
+    follows_item = bool(foreign) and foreign[-1].plain and is_item(foreign[-1].lines[0])
     return _put_last(rest, group, follows_item, eol, last) if group else rest
 
 
@@ -510,7 +319,7 @@ def _without_paragraphs(lines: list[str], mine_at: set[int], foreign: bool) -> l
     """`lines` without our paragraphs, each with one blank line below it if somebody's text stays."""
     gone = set(mine_at)
     for at in mine_at:
-        if foreign and at + 1 < len(lines) and _blank(lines[at + 1]):
+        if foreign and at + 1 < len(lines) and blank(lines[at + 1]):
             gone.add(at + 1)
     return [line for at, line in enumerate(lines) if at not in gone]
 
@@ -518,11 +327,11 @@ def _without_paragraphs(lines: list[str], mine_at: set[int], foreign: bool) -> l
 def _put_last(rest: list[str], group: list[str], follows_item: bool, eol: str, last: bool) -> list[str]:
     """`group` after all that is there, before the blank lines at the end of the section."""
     filled = len(rest)
-    while _blank(rest[filled - 1]):
+    while blank(rest[filled - 1]):
         filled -= 1
-    head, tail = _ended(rest[:filled], eol), rest[filled:]
+    head, tail = ended(rest[:filled], eol), rest[filled:]
     if not follows_item:
-        head, tail = [*head, *(_ended(tail[:1], eol) or [eol])], tail[1:]
+        head, tail = [*head, *(ended(tail[:1], eol) or [eol])], tail[1:]
     if not tail and not last:
         tail = [eol]
     return [*head, *group, *tail]
@@ -531,38 +340,38 @@ def _put_last(rest: list[str], group: list[str], follows_item: bool, eol: str, l
 # --- bringing two versions together -------------------------------------------------------------------------
 
 
-def _rescue_known(parts: list[_Part], their: _Part, title: str, ours: Ours, eol: str) -> None:
-    part = _find(parts, title)
+def _rescue_known(parts: list[Part], their: Part, title: str, ours: Ours, eol: str) -> None:
+    part = find(parts, title)
     if part is None:
         if not any(_is_news(title, one, set(), ours) for one in _their_blocks(title, their)):
             return
         _insert(parts, _place(parts, title), [f"## {title}{eol}"], eol)
-        part = _find(parts, title)
+        part = find(parts, title)
         assert part is not None
     _rescue_part(part, their, title, ours, eol, part is parts[-1])
 
 
-def _their_blocks(title: str, their: _Part) -> Iterator[_Block]:
+def _their_blocks(title: str, their: Part) -> Iterator[Block]:
     """The blocks of a section; of the three bullets that are ours by name only what somebody hung on them."""
-    begins = tuple(f"- {key}:" for key in _KEYS)
-    for block in _blocks(their):
+    begins = tuple(f"- {key}:" for key in STATE_KEYS)
+    for block in blocks_of(their):
         if title != STATE or not block.plain or not block.lines[0].startswith(begins):
             yield block
         elif len(block.lines) > 1:
-            yield _Block(block.start + 1, block.end, block.lines[1:], True)
+            yield Block(block.start + 1, block.end, block.lines[1:], True)
 
 
-def _is_news(title: str, block: _Block, there: set[str], ours: Ours) -> bool:
+def _is_news(title: str, block: Block, there: set[str], ours: Ours) -> bool:
     """Somebody else's, and at least one of its lines is not there."""
     if title in SECTIONS and _is_ours(title, block, ours):
         return False
-    return any(line not in there for line in block.lines if not _blank(line))
+    return any(line not in there for line in block.lines if not blank(line))
 
 
-def _rescue_part(part: _Part, their: _Part, title: str, ours: Ours, eol: str, last: bool) -> None:
+def _rescue_part(part: Part, their: Part, title: str, ours: Ours, eol: str, last: bool) -> None:
     """Adds to `part` the blocks of `their` that are news. A block that grew is continued where it stands."""
-    there = {_bare(line) for line in part.lines}
-    blocks = _blocks(part)
+    there = {bare(line) for line in part.lines}
+    blocks = blocks_of(part)
     begun = {one.lines[0]: one for one in reversed(blocks)}
     longer: dict[int, list[str]] = {}
     added: list[list[str]] = []
@@ -578,10 +387,10 @@ def _rescue_part(part: _Part, their: _Part, title: str, ours: Ours, eol: str, la
     if longer or added:
         at = _foreign_end(part, blocks, title, ours)
         part.lines = _with_news(part.lines, at, longer, added, eol, last)
-        part.regions = _regions(part.lines)
+        part.regions = regions_of(part.lines)
 
 
-def _foreign_end(part: _Part, blocks: list[_Block], title: str, ours: Ours) -> int:
+def _foreign_end(part: Part, blocks: list[Block], title: str, ours: Ours) -> int:
     """Where news goes: after what is not ours; with nothing there, before ours or below the heading."""
     listed = title in _LISTS
     foreign = [one for one in blocks if not listed or not _is_ours(title, one, ours)]
@@ -590,7 +399,7 @@ def _foreign_end(part: _Part, blocks: list[_Block], title: str, ours: Ours) -> i
     if blocks:
         return blocks[0].start
     filled = len(part.lines)
-    while filled and _blank(part.lines[filled - 1]):
+    while filled and blank(part.lines[filled - 1]):
         filled -= 1
     return filled
 
@@ -601,9 +410,9 @@ def _with_news(
     result: list[str] = []
     for index in range(len(lines) + 1):
         if index in longer:
-            result = _ended(result, eol) + longer[index]
+            result = ended(result, eol) + longer[index]
         if index == at and added:
-            result = _ended(result, eol) + _spaced(result, added, lines[at:], eol, last)
+            result = ended(result, eol) + _spaced(result, added, lines[at:], eol, last)
         result += lines[index : index + 1]
     return result
 
@@ -614,19 +423,19 @@ def _spaced(before: list[str], added: list[list[str]], after: list[str], eol: st
     previous = next((line for line in reversed(before) if line[:1] not in (" ", "\t")), "")
     for block in added:
         meets = before[-1:] if not result else result[-1:]
-        bulleted = _is_item(previous) and _is_item(block[0])
-        if meets and not _blank(meets[0]) and not bulleted:
+        bulleted = is_item(previous) and is_item(block[0])
+        if meets and not blank(meets[0]) and not bulleted:
             result.append(eol)
         result += block
         previous = block[0]
-    joins = bool(after) and (_blank(after[0]) or (_is_item(previous) and _is_item(after[0])))
+    joins = bool(after) and (blank(after[0]) or (is_item(previous) and is_item(after[0])))
     return result if joins or (not after and last) else [*result, eol]
 
 
-def _rescue_unknown(parts: list[_Part], theirs: list[_Part], ours: Ours, eol: str) -> None:
+def _rescue_unknown(parts: list[Part], theirs: list[Part], ours: Ours, eol: str) -> None:
     """Sections that the specification does not know: equal ones first, then by title, the rest at the end."""
     mine, rest = _unknown(parts), []
-    whole: dict[tuple[str, ...], list[_Part]] = {}
+    whole: dict[tuple[str, ...], list[Part]] = {}
     for part in mine:
         whole.setdefault(_content(part), []).append(part)
     taken: set[int] = set()
@@ -636,15 +445,15 @@ def _rescue_unknown(parts: list[_Part], theirs: list[_Part], ours: Ours, eol: st
             taken.add(id(same.pop() if len(same) > 1 else same[0]))
         else:
             rest.append(their)
-    free: dict[str, list[_Part]] = {}
+    free: dict[str, list[Part]] = {}
     for part in reversed(mine):
         if id(part) not in taken:
-            free.setdefault(_bare(part.lines[0]), []).append(part)
+            free.setdefault(bare(part.lines[0]), []).append(part)
     for their in rest:
-        _rescue_section(parts, their, free.get(_bare(their.lines[0]), []), ours, eol)
+        _rescue_section(parts, their, free.get(bare(their.lines[0]), []), ours, eol)
 
 
-def _rescue_section(parts: list[_Part], their: _Part, free: list[_Part], ours: Ours, eol: str) -> None:
+def _rescue_section(parts: list[Part], their: Part, free: list[Part], ours: Ours, eol: str) -> None:
     if free:
         part = free.pop()
         _rescue_part(part, their, "", ours, eol, part is parts[-1])
@@ -652,14 +461,14 @@ def _rescue_section(parts: list[_Part], their: _Part, free: list[_Part], ours: O
         _insert(parts, len(parts), [line + eol for line in _content(their)], eol)
 
 
-def _unknown(parts: list[_Part]) -> list[_Part]:
-    known = [id(part) for title in SECTIONS if (part := _find(parts, title)) is not None]
+def _unknown(parts: list[Part]) -> list[Part]:
+    known = [id(part) for title in SECTIONS if (part := find(parts, title)) is not None]
     return [part for part in parts[1:] if id(part) not in known]
 
 
-def _content(part: _Part) -> tuple[str, ...]:
+def _content(part: Part) -> tuple[str, ...]:
     """Its lines without their ends and without the blank ones at its end."""
-    lines = [_bare(line) for line in part.lines]
-    while lines and _blank(lines[-1]):
+    lines = [bare(line) for line in part.lines]
+    while lines and blank(lines[-1]):
         lines.pop()
     return tuple(lines)

@@ -50,6 +50,7 @@ class Daemon:
         self._reload = reload
         self._pulse = pulse or Silence()
         self._to_apply: dict[WorkerId, None] = {}
+        self._to_judge: set[WorkerId] = set()
         self._tick = 0.0
         self._flush_at = _NEVER
         self._status_at = 0.0
@@ -90,9 +91,10 @@ class Daemon:
             self._status_at = min(self._status_at, max(running.now(), running.figures.written + 1.0))
         if running.now() >= self._tick:
             self._tick = running.now() + TICK
-            self._sweeps.tick()
+            watching = running.plan.check()
+            self._sweeps.tick(watching)
             self._requests()
-            judge(running)
+            self._to_judge = judge(running, self._to_judge, watching)
         self._sweeps.hot()
         self._turn(running.schedule.ready(running.now(), _TURN))
         for worker, mission, data in list(running.tree.memory.rescued(running.now())):
@@ -144,6 +146,7 @@ class Daemon:
             return
         for worker in some:
             del self._to_apply[worker]
+        self._to_judge.update(workers, some)
         applied = running.turns.apply(some)
         report.failure = report.failure or applied.failure
         self._posted(applied)
@@ -203,6 +206,9 @@ class Daemon:
         """Carries out what other processes ask for, and answers; takes up what they have left."""
         running = self._running
         try:
+            if inbox.is_empty(running.tree.state):
+                running.troubles.update("inbox", None, running.now())
+                return
             for worker in running.tree.take_posts():
                 running.schedule.at(worker, running.now())
             for name, request in inbox.waiting(running.tree.state):
@@ -250,6 +256,7 @@ class Daemon:
         """The past of one worker. The other workers wait meanwhile."""
         if worker not in self._running.turns.workers:
             return None
+        self._to_judge.add(worker)
         try:
             found = backfill(self._running.tree, worker, request.since, request.dry, self._goes_on)
         except (OSError, StorageError) as error:

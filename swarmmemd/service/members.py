@@ -23,10 +23,12 @@ class Members:
         running.troubles.update("profiles root", found.trouble or None, now)
         if found.trouble:
             return
-        for worker in found.folders - running.plan.armed:
+        running.troubles.update("shared root", found.shared or None, now)
+        new = found.folders - running.plan.armed
+        for worker in new:
             running.plan.arm(worker)
         # What came between listing and arming is not reported: look again.
-        late = running.tree.discover()
+        late = running.tree.discover() if new else found
         running.schedule.mark(found.new | late.new, now)
         for worker in running.plan.armed - late.folders:
             running.plan.disarm(worker)

@@ -114,14 +114,22 @@ def _ago(running: Running, seconds: float) -> str:
 
 
 def _in_a_line(content: dict[str, Any]) -> str:
-    """For `systemctl status`: how many workers, and what is degraded and since when."""
-    troubles = content["troubles"]
-    told = f"watching {len(content['workers'])} workers, {content['turns']['events']} events since the start"
+    """For `systemctl status`: version, workers, how far behind, the last event that was recorded, and what
+    is degraded and since when."""
+    troubles, workers = content["troubles"], content["workers"]
+    told = f"{content['version']} watching {len(workers)} workers, {content['turns']['events']} events since the start"
+    if content["lag_s"] >= 1.0:
+        told += f", {content['lag_s']:.0f} s behind"
+    last = max(
+        ((one["last_event"]["at"], one["worker"]) for one in workers if one["last_event"]), default=None
+    )
+    if last:
+        told += f", the last at {last[0][:19]}Z of {last[1]}"
     if troubles:
         first = min(troubles, key=lambda one: str(one["since"]))
         more = f" and {len(troubles) - 1} more" if len(troubles) > 1 else ""
         told += f"; degraded since {first['since'][:19]}Z: {first['what']}: {first['reason']}{more}"
-    return one_row(told, 200)
+    return one_row(told, 400)
 
 
 def _worker(one: Tracked, figures: Figures, now: float) -> dict[str, Any]:

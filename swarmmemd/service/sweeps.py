@@ -14,6 +14,7 @@ from swarmmemd.service.canary import canary_of, tell
 from swarmmemd.service.members import Members
 from swarmmemd.service.retention import Retention
 from swarmmemd.service.running import Running
+from swarmmemd.watch import WatchHealth
 from swarmmemd.watch.root import Backoff
 
 TICK = 1.0
@@ -44,7 +45,8 @@ class Sweeps:
         self._full = 0.0
         self._completed: list[tuple[WorkerId, MissionId]] = []
         self._completed_at = 0.0
-        self._hot: tuple[WorkerId, ...] = ()
+        self._hot: set[WorkerId] = set()
+        """The workers at work. One becomes so in a turn, and is no more after a while."""
         self._hot_at = _NEVER
         self._checkpoint = running.now() + _CHECKPOINT_EVERY
         self._apart = running.clock.wall() - running.clock.monotonic()
@@ -52,7 +54,7 @@ class Sweeps:
         self._losses = Backoff(1.0, 60.0)
         self._lost: str | None = None
 
-    def tick(self) -> None:
+    def tick(self, health: WatchHealth) -> None:
         """A slice of the workers, and what is due now and then."""
         running, now = self._running, self._running.now()
         self._ticks += 1
@@ -61,7 +63,6 @@ class Sweeps:
         self._canary.tick(now)
         tell(running, self._canary)
         workers = sorted(running.turns.workers)
-        health = running.plan.check()
         shorter = _POLLING if health.mode == "poll" or health.polled or self._canary.deaf else 1.0
         for worker in self._slice(workers, running.config.sweep.runtime_s / shorter):
             if running.turns.workers[worker].runtime.changed():
@@ -75,7 +76,7 @@ class Sweeps:
             self._members.refresh()
         self._archives(now)
         self._chats(self._slice(workers, running.config.sweep.chat_s / shorter))
-        self._hot = tuple(worker for worker in workers if self._at_work(worker, now))
+        self._hot = {worker for worker in self._hot if self._at_work(worker, now)}
         self._hot_at = min(self._hot_at, now + HOT) if self._hot else _NEVER
         for worker in self._hot:
             if running.turns.workers[worker].transcripts.changed():
@@ -99,7 +100,7 @@ class Sweeps:
         """The worker was looked at: if it is at work now, its chat is looked at often from now on."""
         now = self._running.now()
         if worker not in self._hot and self._at_work(worker, now):
-            self._hot = (*self._hot, worker)
+            self._hot.add(worker)
             self._hot_at = min(self._hot_at, now + HOT)
 
     def hot(self) -> None:
@@ -114,7 +115,8 @@ class Sweeps:
         running = self._running
         self._members.refresh()
         for worker in running.plan.armed:
-            running.plan.arm(worker)
+            if running.plan.stale(worker):
+                running.plan.arm(worker)
         changed = (worker for worker, one in running.turns.workers.items() if one.changed())
         running.schedule.mark(tuple(changed), running.now())
 
@@ -162,7 +164,9 @@ class Sweeps:
                 running.schedule.at(worker, running.now())
 
     def _at_work(self, worker: WorkerId, now: float) -> bool:
-        one = self._running.turns.workers[worker]
+        one = self._running.turns.workers.get(worker)
+        if one is None:
+            return False
         warm = one.chat.changed_at is not None and now - one.chat.changed_at < _WARM
         return warm or (one.state is not None and one.state.look.status == IN_PROGRESS)
 

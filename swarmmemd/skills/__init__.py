@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from swarmmemd.durable import Directory, Moved, hold, replace
-from swarmmemd.errors import StorageError
+from swarmmemd.errors import StorageError, system_error
 
 NAME = "swarm-memory"
 FILE = "SKILL.md"
@@ -40,8 +40,7 @@ def install(folder: Path, force: bool) -> str:
     except Moved as error:
         raise StorageError(f"{folder}: somebody else writes there", "Try again.") from error
     except OSError as error:
-        where = error.filename or folder
-        raise StorageError(f"{where}: {error.strerror}", "Name a folder of skills with --dir.") from error
+        raise system_error(error.filename or folder, error, "Name a folder of skills with --dir.") from error
     return "replaced" if held is not None else "installed"
 
 

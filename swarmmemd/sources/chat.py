@@ -19,7 +19,7 @@ from swarmmemd.derive.chat import keys
 from swarmmemd.layout import CHAT
 from swarmmemd.model import Absent, Unreadable, WorkerId
 from swarmmemd.observation import Chat, ChatFile, Message
-from swarmmemd.sources.file import Signature, Unchanged, signature
+from swarmmemd.sources.file import Signature, Unchanged
 from swarmmemd.sources.rows import Row, Session, message
 from swarmmemd.state import ChatState, Heard
 
@@ -66,7 +66,7 @@ class ChatSource:
         self.more = False
         """The last look ended before the newest row."""
         self.last_error: str | None = None
-        self._files = tuple(profile / name for name in CHAT)
+        self._files = tuple(os.fspath(profile / name) for name in CHAT)
         self._worker = worker
         self._seen: tuple[Signature | None, ...] | None = None
         self._sessions: dict[str, Session] = {}
@@ -344,12 +344,13 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _signature(path: Path) -> Signature | None:
+def _signature(path: str) -> Signature | None:
     """Without the ctime: SQLite touches that of the log when it opens it."""
     try:
-        return msgspec.structs.replace(signature(os.stat(path)), ctime_ns=0)
+        found = os.stat(path)
     except (OSError, ValueError):
         return None
+    return Signature(found.st_size, found.st_mtime_ns, 0, found.st_ino, found.st_dev)
 
 
 def _grew(before: tuple[Signature | None, ...], after: tuple[Signature | None, ...]) -> bool:

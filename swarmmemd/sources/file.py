@@ -57,6 +57,7 @@ class FileSource(Generic[T]):
     def __init__(self, name: str, path: Path, parse: Callable[[bytes, int], T | Unreadable]) -> None:
         self.name = name
         self.path = path
+        self._place = os.fspath(path)
         self.value: T | None = None
         self.due: float | None = None
         self.trouble: Unreadable | None = None
@@ -72,7 +73,7 @@ class FileSource(Generic[T]):
     def look(self, now: float, wall: float) -> T | Unchanged | Unreadable | Absent:
         """Reads the file if it changed. `now` is the monotonic clock, `wall` the time of day, in seconds."""
         try:
-            found = signature(os.stat(self.path))
+            found = signature(os.stat(self._place))
         except FileNotFoundError:
             return self._gone(now)
         except (OSError, ValueError) as error:
@@ -89,7 +90,7 @@ class FileSource(Generic[T]):
     def changed(self) -> bool:
         """Whether a stat shows another file than the last look did. A stat, no more: for the sweep."""
         try:
-            return signature(os.stat(self.path)) != self._seen
+            return signature(os.stat(self._place)) != self._seen
         except (OSError, ValueError):
             return self._seen is not None and not isinstance(self.trouble, Unreadable)
 

@@ -5,6 +5,7 @@ docs/contracts.md, "Handoffs".
 """
 
 import os
+import stat as mode
 from pathlib import Path
 
 import msgspec
@@ -32,8 +33,8 @@ class HandoffSource:
     """The handoff files that can concern one worker. Raises nothing; `due` says when to look again."""
 
     def __init__(self, profile: Path, shared: Path, worker: WorkerId) -> None:
-        self._profile = profile
-        self._shared = shared
+        self._profile = os.fspath(profile)
+        self._shared = os.fspath(shared)
         self._shared_name = f"handoffs/swarm/{worker}-latest.md"
         self._seen: dict[str, _Seen] = {}
         self.due: float | None = None
@@ -67,27 +68,30 @@ class HandoffSource:
         seen = {name: one.signature for name, one in self._seen.items()}
         return {name: found for path, name in self._paths() if (found := _stat(path))} != seen
 
-    def _paths(self) -> list[tuple[Path, str]]:
+    def _paths(self) -> list[tuple[str, str]]:
         """The files that can be there. A folder that is a link is not looked into: it leads out of the tree."""
-        paths: list[tuple[Path, str]] = []
+        paths: list[tuple[str, str]] = []
         # Who writes into the shared folder says that it is a link: once, and not for every worker.
-        if not any(os.path.islink(self._shared / folder) for folder in ("handoffs", "handoffs/swarm")):
-            paths.append((self._shared / self._shared_name, self._shared_name))
+        if not any(_is_link(f"{self._shared}/{folder}") for folder in ("handoffs", "handoffs/swarm")):
+            paths.append((f"{self._shared}/{self._shared_name}", self._shared_name))
+        if not self._has_folder("memory"):
+            return paths
         for folder in _FOLDERS:
-            if self._own_folder("memory", folder):
-                names = _names(self._profile / folder)
-                paths += [(self._profile / folder / name, f"{folder}/{name}") for name in names]
+            if self._has_folder(folder):
+                place = f"{self._profile}/{folder}"
+                paths += [(f"{place}/{name}", f"{folder}/{name}") for name in _names(place)]
         return paths
 
-    def _own_folder(self, *folders: str) -> bool:
-        for folder in folders:
-            if os.path.islink(self._profile / folder):
-                self._links.add(folder)
-                return False
+    def _has_folder(self, folder: str) -> bool:
+        """Whether the folder is there, itself and no link to one."""
+        kind = _kind(f"{self._profile}/{folder}")
+        if mode.S_ISLNK(kind):
+            self._links.add(folder)
+        else:
             self._links.discard(folder)
-        return True
+        return mode.S_ISDIR(kind)
 
-    def _look_at(self, path: Path, name: str, now: float, wall: float) -> HandoffFile | None:
+    def _look_at(self, path: str, name: str, now: float, wall: float) -> HandoffFile | None:
         found = _stat(path)
         if found is None:
             self._seen.pop(name, None)
@@ -106,9 +110,9 @@ class HandoffSource:
             return None
         return self._read(path, name, seen, now)
 
-    def _read(self, path: Path, name: str, seen: _Seen, now: float) -> HandoffFile | None:
+    def _read(self, path: str, name: str, seen: _Seen, now: float) -> HandoffFile | None:
         try:
-            data, found = read_still(path, SIZE_LIMIT, follow=False)
+            data, found = read_still(Path(path), SIZE_LIMIT, follow=False)
         except (OSError, ValueError) as error:
             self.troubles[name] = str(getattr(error, "strerror", None) or error)
             self._again(now + _RETRY * 10)
@@ -121,7 +125,7 @@ class HandoffSource:
         return HandoffFile(
             path=name,
             local=name != self._shared_name,
-            named=None if name == self._shared_name else _named(path.name),
+            named=None if name == self._shared_name else _named(name.rpartition("/")[2]),
             data=data,
             sha256=sha256(data),
             written=found.mtime_ns // 1_000_000,
@@ -131,7 +135,7 @@ class HandoffSource:
         self.due = when if self.due is None else min(self.due, when)
 
 
-def _names(folder: Path) -> list[str]:
+def _names(folder: str) -> list[str]:
     """The names that a handoff can have: `latest.md`, or that of a mission. Any other name, also one that is no
     UTF-8, means nothing here."""
     try:
@@ -146,8 +150,20 @@ def _named(name: str) -> MissionId | None:
     return mission_id(name.removesuffix(".md")) if name.endswith(".md") and name != _LATEST else None
 
 
-def _stat(path: Path) -> Signature | None:
+def _stat(path: str) -> Signature | None:
     try:
         return signature(os.stat(path, follow_symlinks=False))
     except OSError:
         return None
+
+
+def _kind(path: str) -> int:
+    """The mode of what stands there, link or not; 0 for nothing."""
+    try:
+        return os.stat(path, follow_symlinks=False).st_mode
+    except OSError:
+        return 0
+
+
+def _is_link(path: str) -> bool:
+    return mode.S_ISLNK(_kind(path))

@@ -12,17 +12,20 @@ STILL = 2.0
 """Seconds after which a block that does not grow is taken to be at its end."""
 _LONGEST_BLOCK = 64 * 1024
 """Bytes. What is longer and has no end is not waited for."""
+_ABOVE = 4096
+"""Bytes above what waits that are kept with it."""
 
 
 class Added(NamedTuple):
     """The bytes from `offset` on, and some that stand right above. `more`: there are still more behind them.
-    `still`: the file has stood still."""
+    `still`: the file has stood still. `over`: nothing will come to it any more."""
 
     offset: int
     above: bytes
     data: bytes
     more: bool
     still: bool
+    over: bool = False
 
 
 class Held(NamedTuple):
@@ -33,6 +36,15 @@ class Held(NamedTuple):
     labels: int
     end: int
     since: float
+
+
+class Left(NamedTuple):
+    """What a look has seen of a file and not given out yet: the bytes from `offset` on, and some right above."""
+
+    offset: int
+    above: bytes
+    data: bytes
+    written: int
 
 
 class Portion(NamedTuple):
@@ -52,7 +64,7 @@ def portion(added: Added, held: Held | None, now: float) -> Portion:
     waiting: Held | None = None
     whole = False
     if added.still:
-        end, whole = _at_rest(body, end)
+        end, whole = _at_rest(body, end, added.over)
     elif (block := open_block(plain_lines(body[:end]))) is not None:
         waiting = _waiting(block, body, added.offset - len(begun), held, now)
         if _may_wait(block, body, end, added.more) and now - waiting.since < STILL:
@@ -64,16 +76,34 @@ def portion(added: Added, held: Held | None, now: float) -> Portion:
     return Portion(text, size, waiting, whole)
 
 
-def _at_rest(body: bytes, end: int) -> tuple[int, bool]:
+def left(added: Added, read: Portion, written: int) -> Left | None:
+    """What of `added` waits, if it can be that a block stands in it."""
+    data = added.data[read.size :]
+    if added.more or not data or len(data) > _LONGEST_BLOCK:
+        return None
+    above = added.above + added.data[: read.size]
+    if len(above) > _ABOVE:
+        above = above[-_ABOVE:].partition(b"\n")[2]
+    return Left(added.offset + read.size, above, data, written)
+
+
+def last_words(left: Left) -> str:
+    """The text of a block that waited in a file that is there no more; empty if none counts as it stands."""
+    added = Added(left.offset, left.above, left.data, False, True, over=True)
+    return portion(added, None, 0.0).text
+
+
+def _at_rest(body: bytes, end: int, over: bool) -> tuple[int, bool]:
     """Where reading ends in a file that stands still, and whether no block is held back. A last line without a
-    line feed is read if it belongs to a block."""
+    line feed is read if it belongs to a block, and does not break off within a character."""
     ready = unbroken(body)
     block = open_block(plain_lines(ready))
     if block is None:
         return end, True
-    if not block.counts:
+    breaks_off = len(ready) < len(body) and not over
+    if not block.counts or (breaks_off and block.end is None):
         return _byte(body, block.start), False
-    return end if _ends_in_prompt(body[:end], block) else len(ready), True
+    return end if breaks_off or _ends_in_prompt(body[:end], block) else len(ready), True
 
 
 def _ends_in_prompt(complete: bytes, block: OpenBlock) -> bool:

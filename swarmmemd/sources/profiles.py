@@ -23,25 +23,35 @@ class Profiles(msgspec.Struct, frozen=True):
 def list_profiles(
     root: Path, roster: Collection[WorkerId], include: Collection[str], exclude: Collection[str]
 ) -> Profiles | Unreadable:
-    """Lists the root. A worker is a folder with a valid id that holds a `runtime.json` or that the roster names;
-    the globs narrow this. Other profiles are private. A root that cannot be listed says nothing."""
+    """The profiles in a root; one that cannot be listed says nothing."""
     try:
-        with os.scandir(root) as entries:
-            names = [entry.name for entry in entries if not entry.name.startswith(".") and _is_folder(entry)]
+        return profiles_in(root, roster, include, exclude)
     except OSError as error:
         return Unreadable((error.strerror or str(error)).lower())
-    valid = [id for name in names if (id := worker_id(name)) is not None and _wanted(id, include, exclude)]
-    workers = frozenset(id for id in valid if id in roster or _has_runtime(root / id))
-    skipped = tuple(name for name in names if worker_id(name) is None and _has_runtime(root / name))
+
+
+def profiles_in(
+    root: Path, roster: Collection[WorkerId], include: Collection[str], exclude: Collection[str]
+) -> Profiles:
+    """Lists the root. A worker is a folder with a valid id that holds a `runtime.json` or that the roster names;
+    the globs narrow this. Other profiles are private. Raises OSError where the root cannot be listed."""
+    with os.scandir(root) as entries:
+        names = [entry.name for entry in entries if not entry.name.startswith(".") and _is_folder(entry)]
+    ids = {name: worker_id(name) for name in names}
+    valid = [id for id in ids.values() if id is not None and _wanted(id, include, exclude)]
+    place = os.fspath(root)
+    workers = frozenset(id for id in valid if id in roster or _has_runtime(place, id))
+    skipped = tuple(name for name, id in ids.items() if id is None and _has_runtime(place, name))
     return Profiles(workers, frozenset(valid), skipped)
 
 
-def _has_runtime(profile: Path) -> bool:
+def _has_runtime(root: str, name: str) -> bool:
     """Whether there is a `runtime.json`, as far as we may look: a profile that is closed to us is private."""
     try:
-        return (profile / RUNTIME).exists()
+        os.stat(f"{root}/{name}/{RUNTIME}")  # noqa: PTH116 - a path object costs more than the stat
     except OSError:
         return False
+    return True
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:

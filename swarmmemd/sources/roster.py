@@ -44,13 +44,16 @@ def _worker(id: WorkerId, fields: dict[str, Any]) -> RosterWorker:
 
 
 def _text(fields: dict[str, Any], key: str) -> str | None:
-    return "; ".join(_texts(fields.get(key))) or None
+    """What names one thing is a text; a value of another type is as if not given (tests/cases/roster)."""
+    value = fields.get(key)
+    return value if isinstance(value, str) and value.strip() else None
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    """What a person wrote, however YAML takes it: a text, a number, a date, a list of such, a mapping.
+    """What needs a green light, however YAML takes it: a text, a number, a date, a list of such, a mapping.
 
-    Nothing that says something is dropped; an alias can hold the same again and again, so there is a limit.
+    A limit to what a worker may do is never dropped for its type; an alias can hold the same again and again, so
+    there is an end.
     """
     found = islice(_said(value, 0), _MOST)
     return tuple(text for text in found if text.strip())

@@ -4,6 +4,7 @@ Read by offset, never kept open. A file that became shorter, or whose text is an
 beginning. docs/contracts.md, "Transcripts".
 """
 
+import contextlib
 import hashlib
 import os
 import stat as mode
@@ -17,7 +18,7 @@ import msgspec
 from swarmmemd.durable import Directory, open_file
 from swarmmemd.observation import TranscriptPosition, TranscriptText
 from swarmmemd.sources.file import Signature, signature
-from swarmmemd.sources.portion import STILL, Added, Held, portion
+from swarmmemd.sources.portion import STILL, Added, Held, Left, last_words, left, portion
 
 _PORTION = 1 << 20
 """Bytes. The most that one look reads of one file, and the longest line."""
@@ -35,16 +36,20 @@ _RETRY = 10.0
 _LONG_LINE = "a line longer than 1 MiB was skipped"
 _MAGIC = frozenset("*?[")
 
+_Inode = tuple[int, int]
+
 
 class _File(msgspec.Struct):
     """What the last look knew of one file. `wake`: when it must be looked at without a change. `position`: the one
-    that the caller should have by now."""
+    that the caller should have by now. `left`: what was seen and not given out. `rests`: it stands still."""
 
     signature: Signature
     since: float
     wake: float
     position: TranscriptPosition | None = None
     held: Held | None = None
+    left: Left | None = None
+    rests: bool = False
     trouble: str = ""
 
 
@@ -68,8 +73,12 @@ class TranscriptSource:
 
     def __init__(self, profile: Path, globs: tuple[str, ...]) -> None:
         self._profile = profile
+        self._place = os.fspath(profile)
         self._globs = globs
+        self._beginnings = tuple({glob.partition("/")[0] for glob in globs})
         self._files: dict[str, _File] = {}
+        self._renamed: dict[_Inode, tuple[str, ...]] = {}
+        self._let_go: set[_Inode] = set()
         self.due: float | None = None
         self.troubles: dict[str, str] = {}
         self.present: frozenset[str] = frozenset()
@@ -82,34 +91,79 @@ class TranscriptSource:
         A position that is not the one given out last is believed: its file is read from there again.
         """
         matches = self._matches()
+        self._miss(matches, positions)
+        self._follow(matches)
         self.troubles = matches.troubles
-        self._files = {name: file for name, file in self._files.items() if name in matches.files}
+        texts = self._gone(matches, positions)
+        self._files = self._known(matches, now)
         self.present = frozenset(matches.files)
         inodes = {(known.device, known.inode): known for known in positions.values()}
-        texts: list[TranscriptText] = []
         budget = _LOOK
         for name, found in sorted(matches.files.items(), key=lambda item: (item[1].mtime_ns, item[0])):
-            file = self._file(name, found, now)
-            given = positions.get(name)
+            file, given = self._files[name], positions.get(name)
             if file.wake > now and file.position == given:
                 continue
             if budget <= 0:
                 file.wake = now
                 continue
-            moved = inodes.get((found.device, found.inode))
-            text, size = self._read(name, file, given, moved, now, wall)
+            inode = _inode(found)
+            added, size = self._read(name, file, given, inodes.get(inode), now, wall)
             budget -= size
-            texts += [text] if text is not None else []
+            texts += added
+            if inode in self._renamed and file.rests:
+                self._let_it_go(inode)
+                del self._files[name]
         self._settle()
         return tuple(texts)
 
     def changed(self) -> bool:
         """Whether a stat shows anything that the last look did not: for the sweep."""
-        return self._matches().files != {name: file.signature for name, file in self._files.items()}
+        matches = self._matches()
+        self._follow(matches)
+        return matches.files != {name: file.signature for name, file in self._files.items()}
 
     def forget(self) -> None:
         """The next look reads every file again from the position that it is given."""
         self._files.clear()
+
+    # Files that are where no glob looks any more
+
+    def _miss(self, matches: _Matches, positions: Mapping[str, TranscriptPosition]) -> None:
+        """Notes the files that were read and have another name now, if any, and in which folder each was."""
+        known = {(known.device, known.inode): name for name, known in positions.items()}
+        known |= {_inode(file.signature): name for name, file in self._files.items()}
+        here = set(map(_inode, matches.files.values()))
+        self._let_go &= known.keys() - here
+        for inode in known.keys() - here - self._let_go:
+            self._renamed.setdefault(inode, tuple(known[inode].split("/")[:-1]))
+        self._renamed = {inode: folder for inode, folder in self._renamed.items() if inode not in here}
+
+    def _follow(self, matches: _Matches) -> None:
+        """Adds the renamed files to the matches, as long as they stand in their folder and are not let go."""
+        for folder in set(self._renamed.values()):
+            wanted = {inode for inode, where in self._renamed.items() if where == folder}
+            with (
+                contextlib.suppress(OSError),
+                Directory.root(self._profile) as root,
+                root.descend(folder) as here,
+            ):
+                for name in here.names():
+                    _add_one_of(wanted, here, name, "/".join((*folder, name)), matches)
+
+    def _gone(self, matches: _Matches, positions: Mapping[str, TranscriptPosition]) -> list[TranscriptText]:
+        """The last words of the files that are nowhere any more; these are let go."""
+        here = set(map(_inode, matches.files.values()))
+        for inode in self._renamed.keys() - here:
+            self._let_it_go(inode)
+        texts: list[TranscriptText] = []
+        for name, file in self._files.items():
+            if file.left is not None and name not in matches.files and _inode(file.signature) not in here:
+                texts += _last_words(name, file.left, positions.get(name) or _nowhere(file.signature))
+        return texts
+
+    def _let_it_go(self, inode: _Inode) -> None:
+        del self._renamed[inode]
+        self._let_go.add(inode)
 
     def _settle(self) -> None:
         for name, file in self._files.items():
@@ -118,13 +172,19 @@ class TranscriptSource:
         wake = min((file.wake for file in self._files.values()), default=inf)
         self.due = None if wake == inf else wake
 
-    def _file(self, name: str, found: Signature, now: float) -> _File:
-        file = self._files.get(name)
-        if file is None:
-            file = self._files[name] = _File(found, now, now)
-        elif file.signature != found:
-            file.signature, file.since, file.wake = found, now, now
-        return file
+    def _known(self, matches: _Matches, now: float) -> dict[str, _File]:
+        """The files that are there, with what is known of each."""
+        left = {_inode(file.signature): file.left for file in self._files.values()}
+        here = set(map(_inode, matches.files.values()))
+        files: dict[str, _File] = {}
+        for name, found in matches.files.items():
+            file = self._files.get(name)
+            if file is None or _inode(file.signature) in here - {_inode(found)}:
+                file = _File(found, now, now, left=left.get(_inode(found)))
+            elif file.signature != found:
+                file.signature, file.since, file.wake = found, now, now
+            files[name] = file
+        return files
 
     def _read(
         self,
@@ -134,14 +194,14 @@ class TranscriptSource:
         moved: TranscriptPosition | None,
         now: float,
         wall: float,
-    ) -> tuple[TranscriptText | None, int]:
+    ) -> tuple[list[TranscriptText], int]:
         """The new text of one file, and how many bytes were read for it."""
         *folders, last = name.split("/")
         try:
             with Directory.root(self._profile) as root, root.descend(tuple(folders)) as folder:
                 descriptor = open_file(folder, last, os.O_RDONLY | os.O_NOCTTY)
             try:
-                reading = _Reading(descriptor, given, moved)
+                reading = _Reading(descriptor, given, moved, _inode(file.signature) in self._renamed)
                 return reading.take(name, file, given, now, wall), reading.size
             finally:
                 os.close(descriptor)
@@ -150,10 +210,12 @@ class TranscriptSource:
         except OSError as error:
             file.trouble, file.wake = _reason(error), now + _RETRY
         file.position = given
-        return None, 0
+        return [], 0
 
     def _matches(self) -> _Matches:
         matches = _Matches({}, {})
+        if not self._may_match():
+            return matches
         try:
             with Directory.root(self._profile) as root:
                 for glob in self._globs:
@@ -169,12 +231,22 @@ class TranscriptSource:
             matches.troubles["transcripts"] = why
         return matches
 
+    def _may_match(self) -> bool:
+        """False where nothing has the name with which a glob begins: of most workers there is nothing."""
+        return any(
+            not _MAGIC.isdisjoint(name) or _may_be(f"{self._place}/{name}") for name in self._beginnings
+        )
+
 
 class _Reading:
     """One open file, and where in it reading goes on."""
 
     def __init__(
-        self, descriptor: int, given: TranscriptPosition | None, moved: TranscriptPosition | None
+        self,
+        descriptor: int,
+        given: TranscriptPosition | None,
+        moved: TranscriptPosition | None,
+        renamed: bool,
     ) -> None:
         self.descriptor = descriptor
         self.found = os.fstat(descriptor)
@@ -183,29 +255,55 @@ class _Reading:
         self.begins_anew = known is None and given is not None
         self.offset = known.offset if known else 0
         self.skipping = known is not None and known.skipping
+        self.renamed = renamed
 
     def take(
         self, name: str, file: _File, given: TranscriptPosition | None, now: float, wall: float
-    ) -> TranscriptText | None:
+    ) -> list[TranscriptText]:
         """Reads on and notes in `file` what the next look needs."""
+        if self.renamed and not (self.offset or (file.left and self._there(file.left) == file.left.data)):
+            file.rests = True  # another file, which has the inode of one that is gone
+            return []
         seen = signature(self.found)
         if seen != file.signature:
             file.signature, file.since = seen, now
         if self.begins_anew or file.trouble != _LONG_LINE:
             file.trouble = ""
+        age = wall - self.found.st_mtime
+        waits = min(STILL - (now - file.since), STILL - age if age >= 0 else STILL)
+        last = self._last_words(name, file, waits)
+        given = last[0].position if last else given
+        undecided = file.left is not None
         begin = self.offset
         data = os.pread(self.descriptor, _PORTION, begin)
         self.size = len(data)
         more = begin + len(data) < self.found.st_size and bool(data)
-        age = wall - self.found.st_mtime
-        waits = min(STILL - (now - file.since), STILL - age if age >= 0 else STILL)
+        file.rests = waits <= 0 and not more
         data = self._pass_over(data, more, file)
-        added = Added(self.offset, self._above(), data, more, waits <= 0 and not more)
+        added = Added(self.offset, self._above(), data, more, file.rests, self.renamed)
         read = portion(added, file.held, now)
         self.offset += read.size
         file.held = read.held
         file.wake = now if more else _wake(read.held, waits, age, now)
-        return self._given_out(name, read.text, read.whole, file, given)
+        if not undecided:
+            file.left = left(added, read, self.found.st_mtime_ns // 1_000_000)
+        if (undecided or self.renamed) and not file.rests:
+            file.wake = min(file.wake, now + max(waits, 0))
+        return last + self._given_out(name, read.text, read.whole, file, given)
+
+    def _last_words(self, name: str, file: _File, waits: float) -> list[TranscriptText]:
+        """What waited in the text that stood here before, where it is another one now. One that is as far as it goes
+        the same may be on its way."""
+        if file.left is None:
+            return []
+        there = self._there(file.left)
+        if there != file.left.data and file.left.data.startswith(there) and waits > 0:
+            return []
+        before, file.left = file.left, None
+        return [] if there == before.data else _last_words(name, before, self._position())
+
+    def _there(self, before: Left) -> bytes:
+        return os.pread(self.descriptor, len(before.data), before.offset)
 
     def _pass_over(self, data: bytes, more: bool, file: _File) -> bytes:
         """The data behind the rest of a line that is too long."""
@@ -227,16 +325,18 @@ class _Reading:
 
     def _given_out(
         self, name: str, text: str, whole: bool, file: _File, given: TranscriptPosition | None
-    ) -> TranscriptText | None:
+    ) -> list[TranscriptText]:
         position = self._position()
         file.position = given
         if position.offset == 0 or position == given:
-            return None
+            return []
         file.position = position
         written = self.found.st_mtime_ns // 1_000_000
-        return TranscriptText(
-            path=name, text=text, written=written, position=position, whole=whole, again=self.begins_anew
-        )
+        return [
+            TranscriptText(
+                path=name, text=text, written=written, position=position, whole=whole, again=self.begins_anew
+            )
+        ]
 
     def _position(self) -> TranscriptPosition:
         marked = min(_MARKED, self.offset)
@@ -262,6 +362,24 @@ class _Reading:
 
     def _digest(self, start: int, size: int) -> str:
         return hashlib.blake2b(os.pread(self.descriptor, size, start), digest_size=10).hexdigest()
+
+
+def _inode(found: Signature) -> _Inode:
+    return found.device, found.inode
+
+
+def _nowhere(found: Signature) -> TranscriptPosition:
+    """The position in a file of which nothing was given out."""
+    nothing = hashlib.blake2b(digest_size=10).hexdigest()
+    return TranscriptPosition(
+        device=found.device, inode=found.inode, offset=0, head_size=0, head=nothing, tail=nothing
+    )
+
+
+def _last_words(name: str, before: Left, position: TranscriptPosition) -> list[TranscriptText]:
+    text = last_words(before)
+    whole = TranscriptText(path=name, text=text, written=before.written, position=position, whole=True)
+    return [whole] if text else []
 
 
 def _wake(held: Held | None, waits: float, age: float, now: float) -> float:
@@ -295,6 +413,13 @@ def _match(here: Directory, parts: list[str], above: str, matches: _Matches) -> 
             matches.refuse(path, _reason(error))
 
 
+def _add_one_of(wanted: set[_Inode], here: Directory, name: str, path: str, matches: _Matches) -> None:
+    with contextlib.suppress(OSError):
+        found = os.stat(name, dir_fd=here.descriptor, follow_symlinks=False)
+        if (found.st_dev, found.st_ino) in wanted:
+            _add(path, found, matches)
+
+
 def _fits(name: str, part: str) -> bool:
     """As a shell matches: a hidden name only where the glob begins with a dot."""
     return fnmatchcase(name, part) and (not name.startswith(".") or part.startswith("."))
@@ -312,6 +437,17 @@ def _add(path: str, found: os.stat_result, matches: _Matches) -> None:
         matches.refuse(path, "its name is not UTF-8")
     else:
         matches.files[path] = signature(found)
+
+
+def _may_be(path: str) -> bool:
+    """False where it is known that nothing stands there."""
+    try:
+        os.stat(path, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _encodable(path: str) -> str:

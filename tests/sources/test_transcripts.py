@@ -157,6 +157,27 @@ def test_a_character_is_never_broken_even_where_the_file_stands_still(reader: Re
     assert "[" not in got
 
 
+@pytest.mark.parametrize("cut", [1, 3, 4, 6, 7, 8])
+def test_a_value_that_ends_within_a_character_waits_for_its_rest(reader: Reader, cut: int) -> None:
+    data = "é完🎉 and on\n".encode()
+    reader.write("a.log", block("r").rsplit("Go on", 1)[0].encode() + data[:cut])
+    reader.drain()
+    assert reader.results() == []
+    reader.now += 600
+    reader.add("a.log", data[cut:])
+    reader.drain()
+    assert [found.next_action for given in reader.given for found in parse(given.text)] == ["é完🎉 and on"]
+
+
+def test_a_value_that_ends_within_a_character_is_given_when_its_file_is_replaced(reader: Reader) -> None:
+    reader.write("a.log", block("r").rsplit("Go on", 1)[0].encode() + "é完".encode()[:-1])
+    reader.drain()
+    reader.now += 60
+    reader.swap("a.log", "begun anew\n")
+    reader.drain()
+    assert [found.next_action for given in reader.given for found in parse(given.text)] == ["é"]
+
+
 # Files that become others
 
 
@@ -243,6 +264,97 @@ def test_a_file_deleted_and_made_again_is_read(reader: Reader) -> None:
     assert reader.drain() == ""
     reader.write("a.log", "two\nthree\n")
     assert reader.drain() == "two\nthree\n"
+
+
+# Files that are where no glob looks
+
+
+def test_what_was_added_just_before_a_log_was_renamed_is_read(reader: Reader) -> None:
+    path = reader.write("a.log", "one\n")
+    reader.drain()
+    reader.add("a.log", block("last"))
+    path.rename(reader.profile / "a.old")
+    reader.write("a.log", "begun anew\n")
+    reader.drain()
+    assert reader.results() == ["last"]
+    reader.start()
+    assert reader.drain() == ""
+
+
+def test_a_block_that_waited_when_its_log_was_renamed_is_given(reader: Reader) -> None:
+    path = reader.write("a.log", block("first"))
+    assert reader.look() == ""
+    path.rename(reader.profile / "a.old")
+    reader.drain()
+    assert reader.results() == ["first"]
+    assert not reader.source.changed()
+
+
+def test_a_renamed_log_is_followed_while_its_writer_goes_on(reader: Reader) -> None:
+    path = reader.write("a.log", "one\n")
+    reader.drain()
+    path.rename(reader.profile / "a.old")
+    for number in range(3):
+        reader.look()
+        reader.now += 1
+        reader.add("a.old", block(f"number {number}"))
+    reader.drain()
+    assert reader.results() == ["number 0", "number 1", "number 2"]
+    reader.now += 60
+    reader.add("a.old", block("somebody's own"))
+    assert reader.drain() == ""
+
+
+def test_a_log_renamed_while_nobody_looked_is_read_to_its_end(reader: Reader) -> None:
+    path = reader.write("a.log", "one\n")
+    reader.drain()
+    reader.add("a.log", block("last"))
+    path.rename(reader.profile / "a.old")
+    reader.start()
+    reader.drain()
+    assert reader.results() == ["last"]
+
+
+def test_a_file_that_has_the_inode_of_one_that_is_gone_is_not_read(reader: Reader) -> None:
+    """As if the old file were gone and its inode given to another one."""
+    reader.write("a.log", "one\n" * 300)
+    reader.drain()
+    reader.write("a.log", "private\n" + block("nobody's"))
+    (reader.profile / "a.log").rename(reader.profile / "private")
+    assert reader.drain() == ""
+
+
+@pytest.mark.parametrize("how", ["deleted", "replaced", "truncated", "rewritten"])
+def test_a_block_that_waited_in_a_file_that_is_no_more_is_given(reader: Reader, how: str) -> None:
+    path = reader.write("checkpoint.md", "Done.\n\n" + block("first"))
+    assert reader.look() == "Done.\n\n"
+    reader.now += 0.5
+    match how:
+        case "deleted":
+            path.unlink()
+        case "replaced":
+            reader.swap("checkpoint.md", block("second"))
+        case "truncated":
+            reader.write("checkpoint.md", "")
+            reader.look()
+        case _:
+            reader.write("checkpoint.md", block("second"))
+    reader.drain()
+    assert reader.results() == ["first", *(["second"] if how in ("replaced", "rewritten") else [])]
+    reader.start()
+    assert reader.drain() == ""
+
+
+def test_a_file_that_is_written_anew_with_every_word_is_one_checkpoint(reader: Reader) -> None:
+    text = block("all of it is said")
+    for end in range(1, len(text) + 1):
+        reader.write("checkpoint.md", "")
+        reader.look()
+        reader.write("checkpoint.md", text[:end])
+        reader.look()
+        reader.now += 0.1
+    reader.drain()
+    assert [found.result for given in reader.given for found in parse(given.text)] == ["all of it is said"]
 
 
 # Blocks that may go on

@@ -7,7 +7,7 @@ it open whose an answer is, the walk has a look taken first, or takes another st
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -111,7 +111,7 @@ class Life:
             tuple[str, str], tuple[int, int]
         ] = {}  # when they counted last, and for which dispatch
         self._many: set[str] = set()  # texts that stand in several rows
-        self._rewritten_at = 0
+        self._doubled_at = 0
         self._rewritten: set[str] = set()  # texts that stand in rows which were written again, or no more
         self._copies: list[Path] = []
         self.profile.runtime(
@@ -211,7 +211,8 @@ class Life:
             else f"{text}\n\nOnce more, for the {self.world.name()}th time."
         )
 
-    def _write_dispatch(self, given: Given) -> None:
+    def _write_dispatch(self, given: Given, early: Sequence[Answer] = ()) -> None:
+        """`runtime.json` says so; what stands in the chat `early` answers it."""
         again = bool(self.given) and self.given[-1].assignment == given.assignment
         if again:
             # That the task ended, and that it began once more, are states that nothing else tells of.
@@ -220,6 +221,8 @@ class Life:
         self.profile.dispatch(given.task, given.mission, given.assignment, self._minutes())
         self._open = self._unseen_dispatch = True
         self.told += f" | {given}"
+        for answer in early:
+            self._count(msgspec.structs.replace(answer, owner=given))
         if again:
             self.world.glance()
 
@@ -277,34 +280,46 @@ class Life:
 
     def _deliver_first(self) -> bool | None:
         """The prompt, perhaps the answer too, stands in the chat before `runtime.json` says anything."""
-        if (
-            self._queue
-            or self.style == "one-line"
-            or (self.style == "raw" and (self._unseen or self.world.watched))
-        ):
+        if self._queue or self.style == "one-line":
+            return False
+        over = bool(self.given) and self.given[-1].number in self._answered
+        if self.style == "raw" and (self.world.watched or (self._unseen and not over)):
             return False
         if self._unseen_dispatch:
             self.world.look()
-        given, text = self._task(new=True)
-        form = "Required Checkpoint Format" in text
+        given, text = self._task(new=not over)
+        seen = over or "Required Checkpoint Format" in text
         self._current = None
         self._begin(given, text)
-        if form:
+        if seen:
             self._maybe_look()
         early: list[Answer] = []
         self.world.wait(500, 15_000)
         if self.world.random.random() < 0.6:
-            early.append(self._message(given, self.world.random.choice(("DONE", "IN_PROGRESS"))))
-            if form:
+            early.append(self._early_answer(given))
+            if seen:
                 self._maybe_look()
             self.world.wait(500, 15_000)
         given = msgspec.structs.replace(given, at=self.world.now)
-        self._write_dispatch(given)
+        self._write_dispatch(given, early)
         self._current = given
-        for answer in early:
-            self._count(msgspec.structs.replace(answer, owner=given))
         self._maybe_look()
         return None
+
+    def _early_answer(self, given: Given) -> Answer:
+        """New words; or, where the same task is given once more, perhaps those of the last answer."""
+        last = self._answers[-1] if self._answers else None
+        again = self.given and self.given[-1].assignment == given.assignment
+        if last is None or not again or last.owner is not self.given[-1]:
+            return self._new_early_answer(given)
+        if len(last.blocks) > 1 or last.text in self._rewritten or self.world.random.random() < 0.5:
+            return self._new_early_answer(given)
+        self._say("assistant", self._stored(last.text))
+        self._many.add(last.text)
+        return last
+
+    def _new_early_answer(self, given: Given) -> Answer:
+        return self._message(given, self.world.random.choice(("DONE", "IN_PROGRESS")))
 
     def _maybe_look(self) -> None:
         if self.world.random.random() < 0.4:
@@ -368,7 +383,7 @@ class Life:
             return False
         if later and owner.number < number:
             return False  # an earlier dispatch's words for a later one, only so
-        if asked and old.text in self._many and self._asked_at <= self._rewritten_at:
+        if asked and old.text in self._many and self._asked_at <= self._doubled_at:
             return False  # it may be one more copy
         self._say("assistant", self._stored(old.text))
         self._many.add(old.text)
@@ -462,7 +477,6 @@ class Life:
     def _touch(self) -> None:
         self._rewritten |= set(self._texts) - {ONE_LINE}
         self._rewritten |= {answer.text for answer in self._answers}
-        self._rewritten_at = self._sight
 
     def _tail(self) -> list[tuple[Any, ...]]:
         """The newest rows; never without the nearest user row, nor without one that nobody has looked at."""
@@ -535,6 +549,7 @@ class Life:
         for _ in range(82 if self.world.random.random() < 0.03 and len(rows) < 30 else 1):
             self._copy(rows, "old")
         self._many |= {answer.text for answer in self._answers}
+        self._doubled_at = self._sight
 
     def _retry(self) -> bool | None:
         """The last answers are taken back, and what was before is written again."""

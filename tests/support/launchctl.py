@@ -17,7 +17,15 @@ from typing import Any
 FOLDER = Path(os.environ["FAKE_LAUNCHD"])
 STATE = FOLDER / "state.json"
 LABEL = "com.swarmmemd.agent"
-EMPTY = {"loaded": None, "pid": 0, "disabled": False, "stuck": False, "teardown": 0, "unloading": 0}
+EMPTY = {
+    "loaded": None,
+    "pid": 0,
+    "disabled": False,
+    "stuck": False,
+    "deaf": False,
+    "teardown": 0,
+    "unloading": 0,
+}
 state: dict[str, Any] = {
     **EMPTY,
     "session": True,
@@ -101,7 +109,8 @@ def main(verb: str, *rest: str) -> tuple[int, str]:
             begin()
         return 0, ""
     if verb == "kill":
-        end()
+        if not state["deaf"]:
+            end()
         return 0, ""
     return 64, "Usage"
 

@@ -9,6 +9,7 @@ import random
 import unicodedata
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,8 @@ def _put(path: Path, text: str, dice: random.Random) -> None:
 
 def _words(dice: random.Random) -> str:
     blank = dice.choice((" ", " ", " ", "  ", "\t", ", "))
-    return blank.join(dice.choices(VOCABULARY, k=dice.randint(0, 6)))
+    many = dice.randint(60, 120) if dice.random() < 0.03 else dice.randint(0, 6)
+    return blank.join(dice.choices(VOCABULARY, k=many))
 
 
 def _prose(dice: random.Random, lines: int) -> str:
@@ -184,6 +186,8 @@ def _episode(worker: str, day: str, dice: random.Random) -> str:
 
 # The reference
 
+WIDTH = 240
+
 
 def reference(
     config: Config, text: str, worker: str | None = None, scope: str = "worker"
@@ -202,6 +206,25 @@ def reference(
                 hit = {"path": str(path), "line": number, "score": count + 100 * whole, "at": at}
                 hits.append({**hit, "mission": mission, "type": type, "text": body})
     return sorted(hits, key=lambda hit: (-hit["score"], -hit["at"], hit["path"], hit["line"]))
+
+
+def snippet_is_right(snippet: str, hit: dict[str, Any], query: str) -> bool:
+    """Whether a snippet is the whole line, or the piece around the first word of it that was found."""
+    shown, row = snippet.replace("\\x00", "\0"), " ".join(hit["text"].split())
+    if len(row) <= WIDTH:
+        return shown == row
+    core = shown.strip("…").strip()
+    start = row.find(core)
+    # Up to the blank before it: a word that is cut there would be another word.
+    before, asked = row[:start].rpartition(" ")[0], _pieces(_folded(query))
+    return (
+        len(shown) <= WIDTH
+        and start >= 0
+        and shown.startswith("…") == (start > 0)
+        and shown.endswith("…") == (start + len(core) < len(row))
+        and _score(_folded(core), "", asked)[0] > 0
+        and (not before or _score(_folded(before), "", asked)[0] == 0)
+    )
 
 
 def _files(config: Config, worker: str | None, scope: str) -> list[tuple[Path, str]]:
@@ -270,6 +293,7 @@ def _ms(text: str) -> int:
     return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
 
 
+@cache
 def _folded(text: str) -> str:
     apart = unicodedata.normalize("NFKD", text.casefold()).casefold()
     kept: list[str] = []
@@ -285,6 +309,7 @@ def _folded(text: str) -> str:
 _TOGETHER = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")
 
 
+@cache
 def _kind(character: str) -> str:
     """`word`, `together` or nothing."""
     if character == "_" or unicodedata.category(character)[0] not in "LMN":

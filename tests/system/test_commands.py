@@ -80,6 +80,16 @@ def test_an_unknown_command_is_suggested(home: Home) -> None:
         ["show", "--worker", "../escape"],
         ["show", "--worker", "builder-1", "--mission", "../escape"],
         ["show", "--worker", "builder-1", "--kind", "episodic", "--date", "../x"],
+        ["show", "--worker", "builder-1", "--kind", "episodic", "--date", "2026-13-45"],
+        ["show", "--worker", "builder-1", "--date", "2026-02-29"],
+        ["tail", "--since", "2026-13-45"],
+        ["tail", "--after", "-1"],
+        ["tail", "-n", "-1"],
+        ["tail", "--after", "9" * 30],
+        ["tail", "-n", "9" * 30],
+        ["service", "logs", "-n", "9" * 30],
+        ["search", "--since", "2026-13-45", "x"],
+        ["backfill", "--since", "2026-13-45"],
         ["status", "--no-such-flag"],
         ["run", "--supervisor", "cron"],
     ],
@@ -229,12 +239,41 @@ def test_tail_resumes_exactly(told: Home) -> None:
         assert [event["seq"] for event in shown] == list(range(after + 1, 11))
 
 
+@pytest.mark.parametrize(
+    ("after", "count", "seqs"), [(0, 2, [9, 10]), (8, 5, [9, 10]), (3, 1, [10]), (3, 0, [])]
+)
+def test_tail_shows_the_newest_after_a_number(told: Home, after: int, count: int, seqs: list[int]) -> None:
+    shown = lines(told, "--after", str(after), "-n", str(count), code=0 if seqs else 1)
+    assert [event["seq"] for event in shown] == seqs
+
+
 def test_tail_without_a_journal_says_how_to_begin(home: Home) -> None:
     done = home.command("tail")
     assert done.returncode == 74
     assert "swarmmemd run" in done.stderr
     assert "Traceback" not in done.stderr
     assert not home.state.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["tail"],
+        ["tail", "--json"],
+        ["handoff", "show", "swarm5"],
+        ["handoff", "history", "swarm5"],
+        ["verify"],
+        ["rebuild", "--dry-run"],
+    ],
+    ids=" ".join,
+)
+def test_a_journal_with_nothing_in_it_is_no_answer(home: Home, arguments: list[str]) -> None:
+    home.state.mkdir(mode=0o700)
+    (home.state / "journal.db").touch(0o600)
+    done = home.command(*arguments)
+    assert (done.returncode, done.stdout) == (74, "")
+    assert "there is nothing in it yet" in done.stderr
+    assert "swarmmemd run" in done.stderr
 
 
 @contextmanager
@@ -327,6 +366,7 @@ def test_show_of_nothing_exits_1(told: Home) -> None:
         done = told.command("show", "--worker", *arguments)
         assert (done.returncode, done.stdout) == (1, "")
         assert "Nothing in" in done.stderr
+        assert "none" not in done.stderr
         found = told.command("show", "--json", "--worker", *arguments)
         assert found.returncode == 1
         assert json.loads(found.stdout)["files"] == []

@@ -1,6 +1,8 @@
 """Notes, handoffs and lessons from outside: through the inbox, each once, and nothing lost when somebody is killed."""
 
 import json
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -135,6 +137,41 @@ def test_what_cannot_be_taken_is_kept_with_its_reason(swarm: Home, tmp_path: Pat
     assert swarm.command("note", "--worker", "nobody", "x").returncode == 2
     assert swarm.command("note", "--worker", _WORKER, " ").returncode == 2
     assert swarm.command("note", "--worker", _WORKER, "--type", "gossip", "x").returncode == 2
+
+
+def test_a_long_note_is_cut_and_that_is_said_and_a_longer_one_is_refused(swarm: Home) -> None:
+    def note(text: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        line = swarm.arguments("note", "--worker", _WORKER, *arguments, "-")
+        return subprocess.run(
+            line, env=swarm.environment(), input=text, capture_output=True, text=True, check=False, timeout=60
+        )
+
+    assert note("short").stderr == ""
+    long = note("Long\n" + "word " * 20_000)
+    assert (long.returncode, long.stdout[:8]) == (0, "left as ")
+    assert "its end is cut" in long.stderr
+    refused = note("x" * (5 << 20))
+    assert refused.returncode == 2
+    assert "longer than 1048576 characters" in refused.stderr
+    assert len(_inbox(swarm)) == 2
+    assert swarm.command("once").returncode == 0
+    assert _notes(swarm) == ["short", "Long"]
+    assert "[cut, 100005 characters]" in swarm.events()[-1]["event"]["text"]
+
+
+@pytest.mark.parametrize("line", [["promote", "ev_none", "--wait"], ["once"], ["archive", "mission-1"]])
+def test_who_asked_a_daemon_that_was_killed_is_told_so(swarm: Home, line: list[str]) -> None:
+    with running(swarm) as daemon:
+        daemon.signal(signal.SIGSTOP)  # it holds the locks, and answers nobody
+        asking = subprocess.Popen(
+            swarm.arguments(*line), env=swarm.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        until(lambda: list((swarm.state / "inbox").glob("*.request")), "the request")
+        daemon.kill()
+        out, err = asking.communicate(timeout=20)
+    assert (asking.returncode, out) == (69, b"")
+    assert b"ended before it answered" in err
+    assert not list((swarm.state / "inbox").glob("*.request"))
 
 
 @pytest.mark.parametrize("beside", [False, True])

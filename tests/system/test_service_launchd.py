@@ -6,6 +6,7 @@ import json
 import os
 import plistlib
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -220,3 +221,55 @@ def test_under_sudo_and_inside_the_service_it_is_refused(mac: Mac) -> None:
     assert "inside the service" in mac.service("install", code=1, **inside).stderr
     assert "inside the service" in mac.service("uninstall", code=1, **inside).stderr
     assert not mac.plist.exists()
+
+
+def test_a_daemon_of_somebody_else_is_not_taken_for_the_agent_s(mac: Mac) -> None:
+    foreign = subprocess.Popen(
+        mac.home.arguments("--state-dir", str(mac.state), "run"),
+        env=mac.home.environment(),
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        until(lambda: mac.service("status", code=None).returncode == 0, "the other daemon")
+        refused = mac.service("install", code=1)
+        assert f"process {foreign.pid}" in refused.stderr
+        assert not mac.plist.exists()
+        assert not mac.now()["loaded"]
+    finally:
+        foreign.kill()
+        foreign.wait()
+
+
+def test_an_update_that_fails_leaves_a_stopped_agent_stopped(mac: Mac) -> None:
+    mac.service("install")
+    mac.service("stop")
+    old = mac.plist.read_bytes()
+    mac.plan(errors=[134])
+    mac.service("install", "--workspace-root", str(mac.home.root / "elsewhere"), code=1)
+    assert mac.plist.read_bytes() == old
+    assert mac.now()["loaded"]
+    assert mac.service("status", code=3).stdout
+
+
+def test_lingering_is_no_thing_of_launchd(mac: Mac) -> None:
+    assert "systemd" in mac.service("install", "--linger", code=2).stderr
+    assert not mac.plist.exists()
+
+
+def test_what_the_system_refuses_is_named_by_its_place(mac: Mac) -> None:
+    mac.plist.mkdir(parents=True)
+    assert f"{mac.plist}: Is a directory" in mac.service("install", code=1).stderr
+    assert mac.plist.is_dir()
+    assert not (mac.folder / "calls").exists(), "launchd was not asked for anything"
+
+
+def test_a_restart_lets_the_daemon_finish_and_ends_one_that_hangs(mac: Mac) -> None:
+    mac.service("install")
+    mac.service("restart")
+    assert "stopped" in mac.service("logs").stdout
+    assert mac.service("status").returncode == 0
+    mac.plan(deaf=True)
+    pid = mac.now()["pid"]
+    with patch("swarmmemd.install.launchd._UNLOADED_WITHIN", 0.2):
+        mac.service("restart")
+    assert mac.now()["pid"] != pid

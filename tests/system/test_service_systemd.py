@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,13 @@ def user(live: UserManager) -> Iterator[UserManager]:
     live.quick()
     yield live
     live.clean()
+
+
+def chown(user: UserManager, *names: str) -> None:
+    """Gives folders of the home to the user."""
+    entry = pwd.getpwnam(user.user)
+    for name in names:
+        os.chown(user.home / name, entry.pw_uid, entry.pw_gid)
 
 
 def proc(user: UserManager, key: str) -> str:
@@ -129,6 +137,50 @@ def test_an_install_that_fails_leaves_what_was_there(user: UserManager) -> None:
     assert user.show("ActiveState") == "active"
     assert user.pid() != pid
 
+    user.swarmmemd("service", "stop")
+    user.swarmmemd("--state-dir", str(broken), "service", "install", code=1)
+    assert user.unit.read_text() == good
+    assert (user.show("ActiveState"), user.show("UnitFileState")) == ("inactive", "enabled")
+
+
+def test_an_install_that_the_state_folder_refuses_leaves_nothing(user: UserManager) -> None:
+    (user.home / ".local/state/swarmmemd").mkdir(parents=True)  # root's, as after sudo
+    chown(user, ".local", ".local/state")
+    user.state.chmod(0o700)
+    refused = user.swarmmemd("service", "install", code=1)
+    assert f"{user.state}: Permission denied" in refused.stderr
+    assert "Nothing of it is left" in refused.stderr
+    assert not user.unit.exists()
+    assert user.show("LoadState") == "not-found"
+
+    assert "cannot be told" in user.swarmmemd("service", "status", code=3).stdout
+    found = user.asked("doctor", "--no-self-test", code=1)["findings"]
+    assert {"root-denied", "state-denied"} <= {one["name"] for one in found}
+
+
+def test_what_is_denied_is_not_tried_again_and_doctor_names_the_file(user: UserManager) -> None:
+    user.swarmmemd("service", "install")
+    user.swarmmemd("service", "stop")
+    journal = user.state / "journal.db"
+    os.chown(journal, 0, 0)
+    refused = user.swarmmemd("service", "start", code=1)
+    assert f"{journal}: Permission denied" in refused.stderr
+    assert (user.show("ActiveState"), user.show("NRestarts")) == ("failed", "0")
+    assert user.show("ExecMainStatus") == "77"
+    (user.state / "last-exit.json").unlink()
+    found = user.asked("doctor", "--no-self-test", code=1)["findings"]
+    assert {"journal", "owner", "failed"} <= {one["name"] for one in found}
+    assert any(str(journal) in one["what"] for one in found)
+
+
+def test_doctor_goes_on_where_a_root_is_closed(user: UserManager) -> None:
+    user.swarmmemd("service", "install")
+    closed = user.home / ".hermes"
+    closed.mkdir(mode=0o700)
+    found = user.asked("doctor", "--no-self-test", code=1)["findings"]
+    assert any(one["name"] == "root-denied" and ".hermes/profiles" in one["what"] for one in found)
+    assert "linger" in [one["name"] for one in found]
+
 
 def test_an_install_beside_a_daemon_names_it(user: UserManager) -> None:
     user.run("mkdir", "-p", str(user.profiles))
@@ -153,6 +205,136 @@ def test_a_unit_edited_by_hand_is_kept(user: UserManager) -> None:
     assert user.unit.read_text() == edited
     assert user.asked("service", "install", "--force")["action"] == "updated"
     assert "Nice=5" in user.unit.read_text()
+    saved = user.unit.with_name("swarmmemd.service.saved")
+    assert saved.read_text() == edited
+    saved.unlink()
+    user.put(user.unit, edited)
+    assert user.asked("service", "uninstall")["saved"] == str(saved)
+    assert (saved.read_text(), user.unit.exists()) == (edited, False)
+
+
+def test_a_unit_that_is_a_link_is_somebody_s(user: UserManager) -> None:
+    kept = user.home / "dotfiles/swarmmemd.service"
+    user.put(kept, user.swarmmemd("service", "install", "--print").stdout)
+    user.run("mkdir", "-p", str(user.unit.parent))
+    user.run("ln", "-s", str(kept), str(user.unit))
+    assert "not made by" in user.swarmmemd("service", "install", code=1).stderr
+    user.swarmmemd("service", "install", "--force")
+    assert (user.unit.is_symlink(), kept.exists()) == (False, True)
+    assert user.asked("service", "install")["action"] == "unchanged"
+
+
+def test_a_program_with_a_dollar_in_its_path_is_started(user: UserManager) -> None:
+    script = user.home / "a $b%c/swarmmemd"
+    user.put(script, f'#!/bin/sh\nexec {SWARMMEMD} "$@"\n')
+    script.chmod(0o755)
+    state = str(user.home / "a $b%c/state")
+    user.put(
+        user.unit, unit.marked_unit((str(script), "--state-dir", state, "run", "--supervisor", "systemd"))
+    )
+    user.run("systemctl", "--user", "daemon-reload")
+    user.swarmmemd("--state-dir", state, "service", "start")
+    assert user.show("ActiveState") == "active"
+    assert Path(state, "lock").exists()
+
+
+LOGINCTL = """#!/bin/sh
+echo "$@" >> {home}/asked
+{does}
+"""
+
+
+def test_lingering_is_turned_on_when_asked_for_and_named(user: UserManager) -> None:
+    mark = Path("/var/lib/systemd/linger", user.user)
+    made = not mark.parent.exists()
+    mode = 0o755 if made else mark.parent.stat().st_mode
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    fake = user.home / "fake/loginctl"
+    with_fake = ("env", f"PATH={fake.parent}:/usr/bin:/bin", SWARMMEMD, "service", "install", "--linger")
+
+    def loginctl(does: str) -> None:
+        user.put(fake, LOGINCTL.format(home=user.home, does=does))
+        fake.chmod(0o755)
+
+    loginctl("echo 'Could not enable linger: Access denied' >&2; exit 1")
+    refused = user.run(*with_fake, code=1)
+    assert "Access denied" in refused.stderr
+    assert f"sudo loginctl enable-linger {user.user}" in refused.stderr
+    assert not user.unit.exists(), "it was asked for as a whole"
+    assert f"loginctl enable-linger {user.user}" in user.run(*with_fake, "--dry-run").stdout
+
+    # The account of logind may write there; the user may not, and so the folder is lent to it.
+    mark.parent.chmod(0o777)
+    try:
+        loginctl(f"touch {mark}")
+        told = json.loads(user.run(*with_fake, "--json").stdout)
+        assert (told["action"], told["stays"]) == ("installed", True)
+        assert (user.home / "asked").read_text().splitlines() == [f"enable-linger {user.user}"] * 2
+        assert json.loads(user.run(*with_fake, "--json").stdout)["action"] == "unchanged"
+        assert len((user.home / "asked").read_text().splitlines()) == 2, "what is on is not turned on again"
+        assert "linger" not in [
+            one["name"] for one in user.asked("doctor", "--no-self-test", code=None)["findings"]
+        ]
+        assert str(mark) in user.asked("service", "uninstall")["stays"]
+        assert mark.exists()
+    finally:
+        mark.unlink(missing_ok=True)
+        mark.parent.chmod(mode)
+        if made:
+            mark.parent.rmdir()
+
+
+def test_in_a_shell_of_su_the_user_s_own_manager_is_asked(user: UserManager) -> None:
+    own = f"/run/user/{pwd.getpwnam(user.user).pw_uid}"
+    for given in ("-u", "XDG_RUNTIME_DIR"), ("XDG_RUNTIME_DIR=/root",):
+        user.run("env", *given, SWARMMEMD, "service", "install")
+        assert user.show("ActiveState") == "active", own
+
+
+def test_a_second_daemon_by_mistake_is_not_why_the_first_one_is_down(user: UserManager) -> None:
+    user.swarmmemd("service", "install")
+    assert "Another swarmmemd holds" in user.swarmmemd("run", code=75).stderr
+    user.swarmmemd("service", "stop")
+    assert user.asked("service", "status", code=3)["last_exit"] is None
+    names = [one["name"] for one in user.asked("doctor", "--no-self-test", code=1)["findings"]]
+    assert "not-running" in names
+    assert "last-exit" not in names
+
+
+def test_with_a_configuration_that_cannot_be_used_one_can_look_and_uninstall(user: UserManager) -> None:
+    user.swarmmemd("service", "install")
+    user.put(user.home / ".config/swarmmemd/config.yaml", "stat_dir: /nowhere\n")
+    assert user.asked("service", "status")["daemon"]["running"]
+    assert "ready" in user.swarmmemd("service", "logs").stdout
+    refused = user.swarmmemd("service", "restart", code=78)
+    assert "stat_dir" in refused.stderr
+    assert user.show("ActiveState") == "active", "what runs is not given up for what cannot"
+    assert user.asked("service", "uninstall")["action"] == "removed"
+
+
+def test_a_shared_folder_that_is_closed_keeps_no_worker_from_its_memory(user: UserManager) -> None:
+    shared = user.home / ".openclaw/workspace/memory"
+    user.run("mkdir", "-p", str(shared), str(user.profiles))
+    user.swarmmemd("service", "install")
+    shared.rename(shared.with_name("kept"))
+    shared.mkdir(mode=0o700)  # root's, as after sudo
+    user.write("w1", dispatched("m1"))
+    user.recorded("w1", "m1", "Paint the fence")
+    until(lambda: "shared root" in user.swarmmemd("status").stdout, "the trouble")
+    lines = [
+        line for line in user.swarmmemd("service", "logs").stdout.splitlines() if "what=shared root" in line
+    ]
+    assert len(lines) == 1
+    chown(user, ".openclaw/workspace/memory")
+    until(lambda: "shared root" not in user.swarmmemd("status").stdout, "it to be well again")
+
+
+def test_systemd_is_told_how_far_it_is(user: UserManager) -> None:
+    user.write("w1", dispatched("m1"))
+    user.swarmmemd("service", "install")
+    until(lambda: "2 events since the start, the last at 20" in user.show("StatusText"), "its last event")
+    user.put(user.profiles / "w1/runtime.json", "{ half")
+    until(lambda: "degraded since 20" in user.show("StatusText"), "what is wrong")
 
 
 def test_an_older_unit_that_would_win_is_set_aside_by_force_only(user: UserManager) -> None:
@@ -164,6 +346,44 @@ def test_an_older_unit_that_would_win_is_set_aside_by_force_only(user: UserManag
     user.swarmmemd("service", "install", "--force")
     assert user.show("FragmentPath") == str(user.unit)
     assert older.with_name("swarmmemd.service.saved").exists()
+
+
+def test_an_older_unit_comes_back_where_the_install_fails(user: UserManager) -> None:
+    older = user.home / ".config/systemd/user/swarmmemd.service"
+    text = "[Service]\nExecStart=/bin/sleep 1000\n[Install]\nWantedBy=default.target\n"
+    user.put(older, text)
+    user.run("systemctl", "--user", "daemon-reload")
+    user.run("systemctl", "--user", "enable", "--now", "swarmmemd.service")
+    broken = user.home / "broken"
+    user.put(broken / "journal.db", "no database" * 100)
+    user.swarmmemd("--state-dir", str(broken), "service", "install", "--force", code=1)
+    assert older.read_text() == text
+    assert not user.unit.exists()
+    assert (user.show("ActiveState"), user.show("UnitFileState")) == ("active", "enabled")
+
+    user.swarmmemd("service", "install", "--force")
+    assert (user.show("FragmentPath"), user.show("UnitFileState")) == (str(user.unit), "enabled")
+
+
+def test_uninstall_leaves_a_service_that_is_not_ours(user: UserManager) -> None:
+    older = user.home / ".config/systemd/user/swarmmemd.service"
+    user.put(older, "[Service]\nExecStart=/bin/sleep 1000\n")
+    user.run("systemctl", "--user", "daemon-reload")
+    user.run("systemctl", "--user", "start", "swarmmemd.service")
+    for _ in range(2):
+        told = user.asked("service", "uninstall")
+        assert (told["action"], told["other"]) == ("not installed", str(older))
+    assert (user.show("ActiveState"), older.exists()) == ("active", True)
+
+
+def test_uninstall_ends_a_service_whose_file_is_gone(user: UserManager) -> None:
+    user.swarmmemd("service", "install")
+    user.unit.unlink()
+    user.run("systemctl", "--user", "daemon-reload")
+    assert user.show("ActiveState") == "active"
+    assert user.asked("service", "uninstall")["action"] == "removed"
+    assert user.show("ActiveState") == "inactive"
+    assert user.asked("service", "uninstall")["action"] == "not installed"
 
 
 def test_the_sandbox_is_in_force_and_can_be_left_out(user: UserManager) -> None:

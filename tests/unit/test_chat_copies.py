@@ -196,3 +196,74 @@ def test_one_event_where_runtime_showed_it_first_and_no_prompt_tells() -> None:
     worker.look(1, runtime=dispatched(A, "Pour the wall", 0))
     assert worker.look(5, runtime=done(A, "Pour the wall", 0, answer, 4)) == [(A, "The wall stands")]
     assert worker.look(7, worker.answer(answer, 3.9)) == []
+
+
+def _soft_and_carried(worker: Worker) -> list[int]:
+    """A checkpoint and a question, carried on by a compaction that keeps their times."""
+    rows = worker.user(LINE, 0.1), worker.answer(block(), 3), worker.user("And now?", 4)
+    worker.look(5, *rows, runtime=dispatched(A, "Pour the floor", 0))
+    carried = worker.answer(block(), 3), worker.user("And now?", 4)
+    assert worker.look(7, *carried, gone=[message.row for message in rows]) == []
+    return [message.row for message in carried]
+
+
+def test_a_row_that_was_carried_on_has_one_copy_only() -> None:
+    worker = Worker()
+    carried = _soft_and_carried(worker)
+    again = worker.answer(block(), 10), worker.user("And now?", 10.01), worker.user("Well?", 10.02)
+    assert worker.look(11, *again, gone=carried) == []
+    assert worker.look(13, worker.answer(block(), 12)) == [(A, "still soft")]
+
+
+def test_no_copy_comes_behind_a_question_that_is_newer_than_all_its_rows() -> None:
+    worker = Worker()
+    old = [message.row for message in _soft_twice(worker)]
+    assert worker.look(13, question := worker.user("And now?", 12)) == []
+    copies = worker.answer(block(), 14), worker.user("And now?", 14.01)
+    assert worker.look(15, *copies, gone=[*old, question.row]) == []
+    assert worker.look(17, worker.answer(block(), 16)) == [(B, "still soft")]
+
+
+def _over(worker: Worker, task: str = "Pour the floor") -> None:
+    rows = worker.user(task, 0.1), worker.answer(block("DONE", "It is level"), 3)
+    worker.look(4, *rows, runtime=dispatched(A, task, 0))
+    worker.look(4.5, runtime=done(A, task, 0, block("DONE", "It is level"), 4))
+
+
+def test_a_raw_prompt_and_its_answer_stand_there_before_the_dispatch() -> None:
+    worker, answer = Worker(), block("DONE", "The wall stands")
+    _over(worker)
+    rows = worker.user("Build the wall", 10), worker.answer(answer, 10.1)
+    assert worker.look(10.2, *rows) == []
+    assert worker.look(10.4, *rows, runtime=dispatched(B, "Build the wall", 10.3)) == [(B, "The wall stands")]
+
+
+def test_the_same_task_and_the_same_answer_stand_there_before_the_dispatch() -> None:
+    worker, answer = Worker(), block("DONE", "It is level")
+    _over(worker)
+    rows = worker.user("Pour the floor", 10), worker.answer(answer, 10.1)
+    assert worker.look(10.2, *rows) == []
+    again = dispatched(A, "Pour the floor", 10.3)
+    assert worker.look(10.4, *rows, runtime=again) == [(A, "It is level")]
+
+
+def test_a_remark_after_the_work_is_none_when_no_dispatch_comes() -> None:
+    worker, answer = Worker(), block("DONE", "It is level, and dry")
+    _over(worker)
+    rows = worker.user("Dry it, too", 10), worker.answer(answer, 10.1)
+    assert worker.look(10.2, *rows) == []
+    assert worker.look(11.3, *rows) == [(A, "It is level, and dry")]
+
+
+def test_a_remark_holds_nothing_that_came_a_minute_later() -> None:
+    worker = Worker()
+    _over(worker)
+    rows = worker.user("Dry it, too", 10), worker.answer(block("DONE", "It is level, and dry"), 11.1)
+    assert worker.look(11.2, *rows) == [(A, "It is level, and dry")]
+
+
+def test_a_remark_to_a_worker_at_work_holds_nothing() -> None:
+    worker = Worker()
+    worker.look(1, worker.user("Pour the floor", 0.1), runtime=dispatched(A, "Pour the floor", 0))
+    rows = worker.user("Is it level?", 2), worker.answer(block(), 2.1)
+    assert worker.look(2.2, *rows) == [(A, "still soft")]
