@@ -67,7 +67,7 @@ class ChatSource:
         self.more = False
         """The last look ended before the newest row."""
         self.last_error: str | None = None
-        self._files = tuple(os.fspath(profile / name) for name in CHAT)
+        self._files = tuple(f"{profile}/{name}" for name in CHAT)
         self._worker = worker
         self._seen: tuple[Signature | None, ...] | None = None
         self._sessions: dict[str, Session] = {}
