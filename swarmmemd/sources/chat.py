@@ -10,6 +10,7 @@ import sqlite3
 import stat as mode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ class ChatSource:
         self.more = False
         """The last look ended before the newest row."""
         self.last_error: str | None = None
-        self._files = tuple(os.fspath(profile / name) for name in CHAT)
+        self._files = tuple(f"{profile}/{name}" for name in CHAT)
         self._worker = worker
         self._seen: tuple[Signature | None, ...] | None = None
         self._sessions: dict[str, Session] = {}
@@ -80,8 +81,10 @@ class ChatSource:
         """Whether a stat shows other files than the last look did."""
         if self.trouble is not None:
             return False  # it waits; `due` says how long
-        now = self._signatures()
-        return now != self._seen and (now[0] is not None or self._seen is not None)
+        if self._seen is None:
+            return _signature(self._files[0]) is not None
+        # A commit changes one of these two, whatever its journal is: the third is there for a moment only.
+        return any(map(ne, map(_signature, self._files[:2]), self._seen[:2]))
 
     def forget(self) -> None:
         """The next look reads again, whatever was seen before."""
