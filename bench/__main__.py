@@ -1,6 +1,6 @@
 """All that is measured, in one run, with a table at the end. docs/performance.md.
 
-    python -m bench [--full | --check] [--only PART ...] [--json] [--folder DIR]
+    python -m bench [--full | --check] [--only PART ...] [--plot FILE.svg] [--json] [--folder DIR]
 
 Quick by default (some minutes). `--full` goes up to 1,000 workers, 100,000 events and a chat of 1 GB. `--check` takes
 as few samples as show that each part works: its figures say nothing.
@@ -18,10 +18,11 @@ from typing import Any
 
 import msgspec
 
-from bench import catchup, idle, scale, search, startup
-from bench.floors import floors, together
-from bench.latency import Samples, daemon, measure_chat, measure_events
+from bench import catchup, idle, scale, search, soak, startup
+from bench.floors import WAKE, floors, together
+from bench.latency import COMMIT, Samples, daemon, measure_chat, measure_events, measure_recorded
 from bench.peers import peers
+from bench.scale import Curve
 from bench.table import Figure, figure, lines
 
 
@@ -37,12 +38,13 @@ class Size(msgspec.Struct, frozen=True):
     seconds: float
     workers: int
     long_chat: int
+    soak: int
     peers: bool = True
 
 
-_QUICK = Size(200, 40, 5_000, 3, 20, (20,), 30.0, 100, 50)
-_FULL = Size(1_000, 300, 5_000, 5, 100, (20, 1_000), 300.0, 1_000, 1_000)
-_CHECK = Size(5, 2, 200, 1, 1, (2,), 1.0, 3, 1, peers=False)
+_QUICK = Size(200, 40, 5_000, 3, 20, (20,), 30.0, 100, 50, 10_000)
+_FULL = Size(1_000, 300, 5_000, 5, 100, (20, 1_000), 300.0, 1_000, 1_000, 200_000)
+_CHECK = Size(5, 2, 200, 1, 1, (2,), 1.0, 3, 1, 1, peers=False)
 
 Part = Callable[[Path, Size, "Measured"], list[Figure]]
 
@@ -53,6 +55,7 @@ class Measured:
     def __init__(self, folder: Path, size: Size) -> None:
         self.notes: list[str] = []
         self.floors: dict[str, Samples] = {}
+        self.curves: dict[str, Curve] = {}
         with tempfile.TemporaryDirectory(prefix="swarmmemd-bench-", dir=folder) as name:
             self.floors = floors(Path(name).resolve(), max(size.latency, 20))
 
@@ -60,6 +63,11 @@ class Measured:
     def floor(self) -> float:
         """A wake-up, a commit, an append and a replace, ms."""
         return together(self.floors)
+
+    @property
+    def floor_recorded(self) -> float:
+        """A wake-up and a commit, ms."""
+        return together({name: taken for name, taken in self.floors.items() if name in (WAKE, COMMIT)})
 
 
 def main() -> None:
@@ -69,6 +77,7 @@ def main() -> None:
     how.add_argument("--full", action="store_true", help="large swarms and long histories too")
     how.add_argument("--check", action="store_true", help="only whether each part works, within a minute")
     parser.add_argument("--only", nargs="+", choices=tuple(_PARTS), default=tuple(_PARTS), metavar="PART")
+    parser.add_argument("--plot", type=Path, help="an SVG file to draw the curves of `scale` into")
     parser.add_argument("--json", action="store_true", help="one object, on standard output")
     parser.add_argument("--folder", type=Path, default=Path(os.environ.get("TMPDIR", ".")))
     given = parser.parse_args()
@@ -78,6 +87,8 @@ def main() -> None:
     for name in given.only:
         print(f"{name} ...", file=sys.stderr, flush=True)
         figures += _PARTS[name](given.folder, size, measured)
+    if given.plot and measured.curves:
+        given.plot.write_text(scale.drawn(measured.curves))
     load = os.getloadavg()
     if given.json:
         found: dict[str, Any] = {"load": load, "cpus": os.cpu_count(), "notes": measured.notes}
@@ -98,6 +109,10 @@ def _latency(folder: Path, size: Size, measured: Measured) -> list[Figure]:
         with daemon(home):
             return measure_events(home, size.latency)
 
+    def recorded(home: Path) -> Samples:
+        with daemon(home):
+            return measure_recorded(home, size.latency)
+
     def chat(home: Path) -> Samples:
         with daemon(home):
             return measure_chat(home, size.chat)
@@ -105,11 +120,19 @@ def _latency(folder: Path, size: Size, measured: Measured) -> list[Figure]:
     found = [
         figure(
             "latency",
+            "runtime.json -> its event is durable",
+            "ms",
+            _home(folder, recorded),
+            floor=measured.floor_recorded,
+            budget="p50 5, p99 25",
+        ),
+        figure(
+            "latency",
             "runtime.json -> its line in events.jsonl",
             "ms",
             _home(folder, events),
             floor=measured.floor,
-            budget="p50 5, p99 25",
+            budget="3 times the floor",
         ),
         figure(
             "latency",
@@ -194,11 +217,27 @@ def _startup(folder: Path, size: Size, measured: Measured) -> list[Figure]:
 
 
 def _scale(folder: Path, size: Size, measured: Measured) -> list[Figure]:
-    found = scale.curves(folder, full=size is _FULL, small=size is _CHECK)
+    found = measured.curves = scale.curves(folder, full=size is _FULL, small=size is _CHECK)
     return [
         figure("scale", f"CPU of a turn, {count:,} {title}", "ms", [cost], floor=curve[0][1])
         for title, curve in found.items()
         for count, cost in curve
+    ]
+
+
+def _soak(folder: Path, size: Size, measured: Measured) -> list[Figure]:
+    if not Path("/proc/self/status").exists():
+        measured.notes.append("soaking is measured on Linux only")
+        return []
+    soaked: soak.Soaked = _home(folder, lambda home: soak.soak(home, size.soak, 4, lambda row: None))
+    rows, title = soaked.rows, f"{soaked.rows[-1].events:,} events, "
+    return [
+        figure("soak", f"{title}a second", "1/s", [rows[-1].events / soaked.seconds]),
+        figure("soak", f"{title}resident at the end", "MiB", [rows[-1].memory], floor=rows[0].memory),
+        figure(
+            "soak", f"{title}descriptors at the end", "", [rows[-1].descriptors], floor=rows[0].descriptors
+        ),
+        figure("soak", f"{title}threads at the end", "", [rows[-1].threads], floor=rows[0].threads),
     ]
 
 
@@ -209,6 +248,7 @@ _PARTS: dict[str, Part] = {
     "idle": _idle,
     "startup": _startup,
     "scale": _scale,
+    "soak": _soak,
 }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench.latency import Samples, measure_floors, quantile
 
+WAKE = "inotify wake-up after a rename"
 _MOVED_TO = 0x80
 
 
@@ -15,7 +16,7 @@ def floors(home: Path, count: int) -> dict[str, Samples]:
     """Milliseconds of each call, by its name."""
     found = measure_floors(home, count)
     wake = wake_up(home, count) if sys.platform == "linux" else []
-    return {"inotify wake-up after a rename": wake, **found} if wake else found
+    return {WAKE: wake, **found} if wake else found
 
 
 def together(found: dict[str, Samples]) -> float:

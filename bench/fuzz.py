@@ -33,7 +33,7 @@ def main() -> int:
     failed = False
     for reader in [given.reader] if given.reader else READERS:
         seconds, name = worst(reader, int(given.mib * (1 << 20)))
-        print(f"{reader:<14}{seconds:8.3f} s for {given.mib:g} MiB of {name}", flush=True)
+        print(f"{reader:<20}{seconds:8.3f} s for {given.mib:g} MiB of {name}", flush=True)
         failed = failed or seconds > given.most
     return int(failed)
 

@@ -1,10 +1,11 @@
 """How long it takes from a replaced `runtime.json`, or a commit to the chat, to its event in `events.jsonl`.
 
-    python bench/latency.py [--n 500] [--chat] [--folder DIR]
+    python -m bench.latency [--n 500] [--chat | --recorded] [--folder DIR]
 
 A daemon of its own runs on a temporary home on the disk of the given folder. Each sample begins right before
-`os.replace` (with `--chat`: after the commit) and ends when the line is seen in the file; the event is durable in
-the journal before that. What the disk itself takes for the same calls is measured in the same run, so that two
+`os.replace` (with `--chat`: after the commit) and ends when the line is seen in the file; with `--recorded`, when
+another process sees the event in the journal, which is when it is durable: SQLite shows a commit to others once it has
+synced it. What the disk itself takes for the same calls is measured in the same run, so that two
 machines can be compared.
 """
 
@@ -25,6 +26,7 @@ _MISSION = "mission-bench"
 _WORKER = "bench-1"
 _PACE = 0.02
 _PATIENCE = 30.0
+COMMIT = "SQLite commit (WAL, FULL)"
 
 Samples = list[float]
 """Milliseconds."""
@@ -34,7 +36,9 @@ def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--n", type=int, default=500, help="samples of each kind")
-    parser.add_argument("--chat", action="store_true", help="commits to the chat of a worker at work")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--chat", action="store_true", help="commits to the chat of a worker at work")
+    how.add_argument("--recorded", action="store_true", help="until it is durable in the journal")
     parser.add_argument(
         "--folder",
         type=Path,
@@ -45,15 +49,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="swarmmemd-bench-", dir=given.folder) as name:
         home = Path(name).resolve()
         with daemon(home):
-            latency = (measure_chat if given.chat else measure_events)(home, given.n)
+            measure = measure_chat if given.chat else measure_recorded if given.recorded else measure_events
+            latency = measure(home, given.n)
         floors = measure_floors(home, given.n)
-    tell("commit to state.db" if given.chat else "runtime.json", latency, floors)
+    source = "commit to state.db" if given.chat else "runtime.json"
+    tell(f"{source} -> {'journal' if given.recorded else 'events.jsonl'}", latency, floors)
 
 
-def tell(source: str, latency: Samples, floors: dict[str, Samples]) -> None:
+def tell(what: str, latency: Samples, floors: dict[str, Samples]) -> None:
     """Prints the table: p50, p99 and the longest, and how the latency compares with what the disk takes."""
     print(f"{'ms':<34}{'p50':>9}{'p99':>9}{'max':>9}")
-    for title, samples in {f"{source} -> events.jsonl": latency, **floors}.items():
+    for title, samples in {what: latency, **floors}.items():
         cells = (quantile(samples, 0.5), quantile(samples, 0.99), max(samples))
         print(f"{title:<34}" + "".join(f"{cell:9.2f}" for cell in cells))
     for share in (0.5, 0.99):
@@ -120,26 +126,44 @@ def wait_for(condition: Callable[[], bool], pause: float = 0.0) -> None:
 
 def measure_events(home: Path, count: int) -> Samples:
     """Dispatches and checkpoints in turn, and what each takes until its line stands in the file."""
+    events = home / "profiles" / _WORKER / "memory" / "missions" / _MISSION / "events.jsonl"
+    return measure_changes(home, count, lambda: size(events))
+
+
+def measure_recorded(home: Path, count: int) -> Samples:
+    """The same, until it is durable in the journal."""
+    address = f"{(home / 'state' / 'journal.db').as_uri()}?mode=ro"
+    with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as reader:
+        newest = "SELECT coalesce(max(seq), 0) FROM event"
+        return measure_changes(home, count, lambda: int(reader.execute(newest).fetchone()[0]))
+
+
+def measure_changes(home: Path, count: int, seen: Callable[[], int]) -> Samples:
+    """What each of `count` changes of `runtime.json` takes until `seen` is greater."""
     profile = home / "profiles" / _WORKER
-    events = profile / "memory" / "missions" / _MISSION / "events.jsonl"
-    one_event(profile, events, dispatch(0))  # the first one makes the folders
+    one_change(profile, seen, dispatch(0))  # the first one makes the folders
     samples = []
     for number in range(count):
         content = dispatch(number) if number % 2 else checkpoint(number)
         began = time.perf_counter()
-        samples.append(one_event(profile, events, content))
+        samples.append(one_change(profile, seen, content))
         time.sleep(max(began + _PACE - time.perf_counter(), 0.0))
     return samples
 
 
 def one_event(profile: Path, events: Path, content: dict[str, object]) -> float:
     """Replaces the file and waits for the line."""
-    before = size(events)
+    return one_change(profile, lambda: size(events), content)
+
+
+def one_change(profile: Path, seen: Callable[[], int], content: dict[str, object]) -> float:
+    """Replaces the file and waits until `seen` is greater. Milliseconds."""
+    before = seen()
     aside = profile / ".runtime.json.new"
     aside.write_text(json.dumps(content, indent=2))
     began = time.perf_counter()
     aside.replace(profile / "runtime.json")
-    wait_for(lambda: size(events) > before)
+    wait_for(lambda: seen() > before)
     return (time.perf_counter() - began) * 1000
 
 
@@ -247,7 +271,7 @@ def measure_floors(home: Path, count: int) -> dict[str, Samples]:
                 os.fsync(file.fileno())
 
             return {
-                "SQLite commit (WAL, FULL)": timed(commit, count),
+                COMMIT: timed(commit, count),
                 "append and fsync": timed(append, count),
                 "replace, fsync of file and folder": timed(lambda: replace(folder, descriptor), count),
             }

@@ -1,7 +1,7 @@
 """Many events through one daemon: what it holds at the beginning and at the end.
 
-    python bench/soak.py [--events 20000] [--workers 4] [--folder DIR]
-    python bench/soak.py --events 1000000
+    python -m bench.soak [--events 20000] [--workers 4] [--folder DIR]
+    python -m bench.soak --events 1000000
 
 Workers are dispatched, print some hundred checkpoints into their chats, and get the next mission. Resident memory,
 descriptors and threads are read when a tenth has passed, and at the end; the files of the state folder beside them.
@@ -10,15 +10,13 @@ Linux only: it reads /proc.
 
 import argparse
 import os
-import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from swarmmemd.errors import SwarmmemdError
 from swarmmemd.journal import Follower
@@ -49,6 +47,13 @@ class Held(msgspec.Struct, frozen=True):
         )
 
 
+class Soaked(msgspec.Struct, frozen=True):
+    """What was held on the way, and how long it took."""
+
+    rows: tuple[Held, ...]
+    seconds: float
+
+
 def main() -> None:
     """Soaks and prints."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -56,19 +61,33 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where it happens")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="swarmmemd-soak-", dir=given.folder) as name:
-        home = Home(Path(name).resolve() / "home")
-        daemon = Daemon(home).ready()
-        try:
-            soak(home, daemon, given.events, given.workers)
-        finally:
-            daemon.stop(60.0)
-
-
-def soak(home: Home, daemon: Daemon, events: int, workers: int) -> None:
-    """Tells until so many events are recorded, and prints a line for each tenth."""
-    profiles = {f"worker-{n}": BUILD.Profile(home.profiles / f"worker-{n}") for n in range(workers)}
     print(f"{'events':>10}{'MiB':>10}{'fds':>8}{'threads':>9}{'journal MiB':>12}{'WAL':>8}")
+    with tempfile.TemporaryDirectory(prefix="swarmmemd-soak-", dir=given.folder) as name:
+        soaked = soak(
+            Path(name).resolve(), given.events, given.workers, lambda row: print(row.row(), flush=True)
+        )
+    first, last = soaked.rows[0], soaked.rows[-1]
+    print(
+        f"{last.events} events in {soaked.seconds:.0f} s, {last.events / soaked.seconds:.0f} a second; from the "
+        f"first line to the last: memory {last.memory - first.memory:+.1f} MiB, descriptors "
+        f"{last.descriptors - first.descriptors:+d}, threads {last.threads - first.threads:+d}"
+    )
+
+
+def soak(folder: Path, events: int, workers: int, tell_row: Callable[[Held], object]) -> Soaked:
+    """Tells until so many events are recorded. A row for each tenth, at least one."""
+    home = Home(folder / "home")
+    daemon = Daemon(home).ready()
+    try:
+        return _soaked(home, daemon, events, workers, tell_row)
+    finally:
+        daemon.stop(60.0)
+
+
+def _soaked(
+    home: Home, daemon: Daemon, events: int, workers: int, tell_row: Callable[[Held], object]
+) -> Soaked:
+    profiles = {f"worker-{n}": BUILD.Profile(home.profiles / f"worker-{n}") for n in range(workers)}
     began, number, there = time.monotonic(), 0, 0
     rows: list[Held] = []
     while there < events:
@@ -78,14 +97,8 @@ def soak(home: Home, daemon: Daemon, events: int, workers: int) -> None:
         there = await_events(home, number * workers * (_CHECKPOINTS + 3))
         if there * 10 >= events * (len(rows) + 1):
             rows.append(held(home, daemon.process.pid, there))
-            print(rows[-1].row(), flush=True)
-    seconds = time.monotonic() - began
-    first, last = rows[0], rows[-1]
-    print(
-        f"{there} events in {seconds:.0f} s, {there / seconds:.0f} a second; from the first line to the last: memory "
-        f"{last.memory - first.memory:+.1f} MiB, descriptors {last.descriptors - first.descriptors:+d}, threads "
-        f"{last.threads - first.threads:+d}"
-    )
+            tell_row(rows[-1])
+    return Soaked(tuple(rows), time.monotonic() - began)
 
 
 def tell(profile: Any, worker: str, mission: str) -> None:

@@ -13,7 +13,8 @@ import fcntl
 import os
 import stat as mode
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, islice
 from pathlib import Path
 from types import EllipsisType
 
@@ -466,20 +467,28 @@ def version_at(directory: Directory, name: str) -> Version | None:
     return version_of(found)
 
 
+Versions = tuple[Version | None, ...]
+
+
 def versions_below(
-    root: Path, folders: Iterable[str], names: Iterable[str]
-) -> tuple[Version | None, ...] | None:
+    root: Path, folders: Sequence[str], names: Iterable[str], known: Versions | None = None
+) -> Versions | None:
     """The versions that stand there now, None for no file of its own, by stats alone: for a sweep, which decides
-    nothing by them. None where a folder on the way is none, or a link."""
-    here = os.fspath(root)
+    nothing by them. None where a folder on the way is none, or a link; where the `known` versions stand, they are
+    there, whatever the way."""
+    here = "/".join((os.fspath(root), *folders))
+    found = tuple([_version_of(f"{here}/{name}") for name in names])
+    if found == known:
+        return found
+    ways = accumulate(folders, "{}/{}".format, initial=os.fspath(root))
+    return found if all(_is_folder(way) for way in islice(ways, 1, None)) else None
+
+
+def _is_folder(path: str) -> bool:
     try:
-        for part in folders:
-            here = f"{here}/{part}"
-            if not mode.S_ISDIR(os.stat(here, follow_symlinks=False).st_mode):
-                return None
+        return mode.S_ISDIR(os.stat(path, follow_symlinks=False).st_mode)
     except OSError:
-        return None
-    return tuple([_version_of(f"{here}/{name}") for name in names])
+        return False
 
 
 def _version_of(path: str) -> Version | None:

@@ -4,15 +4,17 @@ Workers write them by the specification's template, the control plane by another
 docs/contracts.md, "Handoffs".
 """
 
-import hashlib
 import re
 from collections.abc import Collection
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from swarmmemd.model import MissionId, WorkerId, iso, mission_id, parse_iso, worker_id
-from swarmmemd.state import MissionState
+
+if TYPE_CHECKING:
+    from swarmmemd.state import MissionState
 
 _HEADING = re.compile(r"#\s+(?:handoff|session snapshot)\s*(.*)", re.IGNORECASE)
 _DASH = re.compile(r"\s+[—–-]{1,2}\s+")
@@ -81,6 +83,8 @@ class Handoff(msgspec.Struct, frozen=True, kw_only=True):
 
 def sha256(text: bytes) -> str:
     """The digest by which a version of a handoff is known."""
+    import hashlib  # who only asks for the mission does not pay for it
+
     return hashlib.sha256(text).hexdigest()
 
 
@@ -189,7 +193,7 @@ def _fields(lines: list[str]) -> dict[str, str]:
     return found
 
 
-def render_handoff(worker: WorkerId, mission: MissionState, at: int) -> str:
+def render_handoff(worker: WorkerId, mission: "MissionState", at: int) -> str:
     """A handoff by the specification's template, of what is known of the mission. `at` is ms."""
     from swarmmemd.render.markdown import one_line
 

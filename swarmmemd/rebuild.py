@@ -4,7 +4,7 @@ What is wrong and what should stand there is `recall.parts`; here it is written,
 docs/contracts.md, "Verify and rebuild".
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import msgspec
@@ -16,7 +16,7 @@ from swarmmemd.journal import FileMark
 from swarmmemd.journal.inspector import Inspector
 from swarmmemd.model import MissionId, WorkerId
 from swarmmemd.recall.parts import Examiner, Kind, Part
-from swarmmemd.recall.verify import examiner
+from swarmmemd.recall.verify import beyond_repair, examiner
 from swarmmemd.tree import Tree
 
 _LIMIT = 256 * 1024 * 1024
@@ -43,9 +43,21 @@ def wrong_parts(
         yield from (part for part in one.archives(mission, worker) if part.faults)
 
 
-def rebuild(tree: Tree, worker: WorkerId | None = None, mission: MissionId | None = None) -> Rebuilt:
-    """Makes right what can be, over an opened tree whose workers have just had a turn."""
-    changed: dict[str, None] = {}
+def rebuild(
+    tree: Tree,
+    worker: WorkerId | None = None,
+    mission: MissionId | None = None,
+    opening: Callable[[], object] = lambda: None,
+) -> Rebuilt:
+    """Makes right what can be, over an opened tree. `opening` gives every worker a turn, so that what is recorded
+    stands in its files. A damaged copy of a handoff is made right before that, lest it be taken for a new one."""
+    wrong = _wrong(tree, worker, mission)
+    copies: list[str] = []
+    for part in wrong:
+        if part.kind in _HANDOFFS:
+            _mend(tree, part, copies, [])
+    opening()
+    changed = dict.fromkeys([*copies, *_otherwise_now(tree, wrong)])
     for _ in range(_ROUNDS):
         problems: list[str] = []
         done = _round(tree, worker, mission, problems)
@@ -55,7 +67,31 @@ def rebuild(tree: Tree, worker: WorkerId | None = None, mission: MissionId | Non
     if changed:
         tree.everything()  # an archive follows its parts
         tree.settle()
+    if worker is None and mission is None:
+        problems += _beyond_repair(tree)
     return Rebuilt(tuple(changed), tuple(problems))
+
+
+def _wrong(tree: Tree, worker: WorkerId | None, mission: MissionId | None) -> list[Part]:
+    tree.settle()
+    with closing(Inspector(tree.journal.path)) as journal:
+        return list(wrong_parts(examiner(tree.config, journal, taken_up=False), worker, mission))
+
+
+def _otherwise_now(tree: Tree, wrong: list[Part]) -> list[str]:
+    """Of the files in which something was wrong, those that hold something else by now."""
+    tree.settle()
+    with closing(Inspector(tree.journal.path)) as journal:
+        one = examiner(tree.config, journal, taken_up=False)
+        return [
+            str(part.path) for part in wrong if one.read(part.kind, part.root, part.place).data != part.data
+        ]
+
+
+def _beyond_repair(tree: Tree) -> list[str]:
+    with closing(Inspector(tree.journal.path)) as journal:
+        found = beyond_repair(tree.config, journal)
+        return [f"{one.path}:{one.line}: {one.what}. {one.mend}" for one in found]
 
 
 def _round(tree: Tree, worker: WorkerId | None, mission: MissionId | None, problems: list[str]) -> list[str]:

@@ -62,7 +62,7 @@ class WatchPlan:
         """Watches the worker's handoffs while it has work: their folder, or the one above until it is there.
         Those of the others are swept: a watch is a thread."""
         memory = self._config.profiles_root / worker / MEMORY
-        folder = next((one for one in (memory / "handoffs", memory) if at_work and one.is_dir()), None)
+        folder = next((one for one in (memory / "handoffs", memory) if at_work and _is_folder(one)), None)
         if folder == self._followed.get(worker):
             return
         if folder is None:
@@ -152,4 +152,8 @@ class WatchPlan:
 
 def _nearest(folder: Path) -> Path:
     """The folder, or the nearest one above it that exists."""
-    return next((one for one in (folder, *folder.parents) if os.path.isdir(one)), folder)  # noqa: PTH112 - never raises
+    return next((one for one in (folder, *folder.parents) if _is_folder(one)), folder)
+
+
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 - `Path.is_dir` raises where it may not look

@@ -8,10 +8,8 @@ within a value; if the outer block goes on below it, that inner block was text. 
 from bisect import bisect_right
 
 from swarmmemd.checkpoint.lines import is_blank, unquoted
-from swarmmemd.checkpoint.scanning import Label, Scanned
+from swarmmemd.checkpoint.scanning import FEWEST_LABELS, Label, Scanned
 from swarmmemd.checkpoint.states import is_stateful
-
-_FEWEST_LABELS = 4
 
 
 class Block:
@@ -45,7 +43,7 @@ def blocks(scanned: Scanned) -> list[Block]:
     grouping = _Grouping(scanned)
     for number, label in enumerate(scanned.labels):
         grouping.take(number, label)
-    whole = [block for block in grouping.found if len(block.names) >= _FEWEST_LABELS and not block.swallowed]
+    whole = [block for block in grouping.found if len(block.names) >= FEWEST_LABELS and not block.swallowed]
     for block in whole:
         after = bisect_right(grouping.starts, block.labels[-1].line)
         block.limit = grouping.starts[after] if after < len(grouping.starts) else len(scanned.lines)

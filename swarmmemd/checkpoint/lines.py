@@ -4,6 +4,7 @@ Every pattern is possessive: a line is read once, however long it is.
 """
 
 import re
+from functools import lru_cache
 
 import msgspec
 
@@ -36,6 +37,7 @@ _AS_ASKED = re.compile(r"(STATE|FILES_CHANGED|COMMANDS_RUN|RESULT|BLOCKER|NEXT_A
 """A label as the form shows it, with nothing around it: `_LABEL` would find the same."""
 _STATE = re.compile(f"[{INVISIBLE}]*+".join("STATE"), re.IGNORECASE)
 _HEAD = 120
+_SHORT = 200
 _NAMES = {"S": "STATE", "F": "FILES_CHANGED", "C": "COMMANDS_RUN", "R": "RESULT", "B": "BLOCKER"}
 _NAMES |= {"N": "NEXT_ACTION", "D": "DECISIONS"}
 
@@ -112,6 +114,10 @@ def is_row(line: str) -> bool:
 
 def label(line: str) -> LabelText | None:
     """The label that the line begins with. docs/contracts.md, "Checkpoints"."""
+    return _known_label(line) if len(line) <= _SHORT else _label(line)
+
+
+def _label(line: str) -> LabelText | None:
     if (found := _AS_ASKED.match(line)) is not None:
         return LabelText(found[1], "upper", line[found.end() :].strip(EDGE), "", False)
     found = _LABEL.match(line)
@@ -127,6 +133,10 @@ def label(line: str) -> LabelText | None:
     if sep is None:
         return _bare(found, opened, line[found.end() :])
     return _with_value(found, opened, line[found.end() :])
+
+
+_known_label = lru_cache(maxsize=1024)(_label)
+"""Many label lines are one of a few."""
 
 
 def _bare(found: re.Match[str], opened: str, rest: str) -> LabelText | None:

@@ -16,6 +16,9 @@ from swarmmemd.checkpoint.lines import (
     quoted,
 )
 
+FEWEST_LABELS = 4
+"""Fewer are no block."""
+
 _ABOVE = 5
 _PLAIN_STARTS = frozenset("aeghijklmopqtuvwxyzAEGHIJKLMOPQTUVWXYZ")
 """No label begins with one of these letters, and no other structure: most lines of a message end here."""
@@ -71,10 +74,17 @@ class _Scanner:
         self._above: deque[Above] = deque(maxlen=_ABOVE)
         self._in_block = False
         self._in_value = False
+        self._newest = 0
+        """Index of the newest STATE label."""
+        self._cases: set[str] = set()
+        self._hopeless = False
+        """Whether the STATE label before the newest one has too few labels, and ends where the newest one stands."""
 
     def read(self, number: int, line: str) -> None:
         first = line[:1]
-        if first in _PLAIN_STARTS and not self._open:
+        if first in _PLAIN_STARTS:
+            if self._open:
+                self._leave_quotes(0)
             self._above.appendleft(Above(line, self._in_value))
         elif first in _LABEL_STARTS:
             self._worded(number, line)
@@ -124,9 +134,23 @@ class _Scanner:
             # Without a STATE line above it is prose, and may announce something.
             self._above.appendleft(Above(body, False))
             return
+        if opens:
+            self._leave_hopeless(depth, found.case)
         above = tuple(self._above) if opens else ()
         self.labels.append(Label(number, depth, len(self._open), found.name, found.case, found, above))
         self._above.clear()
         self._in_block = self._in_value = True
         if (mark := fence(found.inline)) is not None:
             self._open.append((mark[0], depth))
+
+    def _leave_hopeless(self, depth: int, case: str) -> None:
+        """Of STATE labels in a row that can be no block the first is enough: it ends the block before. Else a text of
+        nothing but labels would take long."""
+        self._cases.add(case)
+        block = self.labels[self._newest :]
+        ends = (depth, len(self._open))
+        hopeless = 0 < len(block) < FEWEST_LABELS and all((one.quote, one.fences) == ends for one in block)
+        if hopeless and self._hopeless and len(self._cases) == 1:
+            del self.labels[self._newest :]
+        self._hopeless = hopeless
+        self._newest = len(self.labels)

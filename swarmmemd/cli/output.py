@@ -3,7 +3,6 @@
 docs/commands.md, "Output".
 """
 
-import json
 from typing import Any
 
 import click
@@ -33,5 +32,7 @@ def say_line(text: str, err: bool = False) -> None:
 
 def say_json(value: Any, indent: int | None = None, compact: bool = False) -> None:
     """Prints JSON; what would steer a terminal stands there escaped."""
+    import json  # for those who ask for it
+
     separators = (",", ":") if compact else None
     click.echo(harmless_json(json.dumps(value, ensure_ascii=False, indent=indent, separators=separators)))

@@ -90,8 +90,7 @@ def _rebuild(
     try:
         with open_tree(config, Clock(monotonic=time.monotonic, wall=time.time), allow_root) as tree:
             tree.discover()
-            tree.until_still(_STILL)
-            done = rebuild(tree, worker, mission)
+            done = rebuild(tree, worker, mission, lambda: tree.until_still(_STILL))
             changed, problems = done.changed, done.problems
     except HeldError as held:
         request = Request("rebuild", mission=mission, worker=worker)
@@ -101,7 +100,8 @@ def _rebuild(
         say_line(one_row(problem, _WIDTH), err=True)
     for path in changed:
         say_line(one_row(path, _WIDTH))
-    say_line(f"{len(changed)} files made right" if changed else "nothing to change")
+    if changed or not problems:
+        say_line(f"{len(changed)} files made right" if changed else "nothing to change")
     return Exit.NOTHING if problems else Exit.DONE
 
 
@@ -113,15 +113,20 @@ def _show(config: "Config", worker: "WorkerId | None", mission: "MissionId | Non
     from swarmmemd.journal.inspector import Inspector
     from swarmmemd.layout import JOURNAL
     from swarmmemd.rebuild import wrong_parts
-    from swarmmemd.recall.verify import examiner
+    from swarmmemd.recall.verify import beyond_repair, examiner
 
-    count = 0
+    count, left = 0, False
     with closing(Inspector(config.state_dir / JOURNAL)) as journal:
         one = examiner(config, journal, taken_up=is_running(config.state_dir) is not None)
         for part in wrong_parts(one, worker, mission):
             count += _diff(part)
-    say_line(f"{count} files would be made right" if count else "nothing to change")
-    return Exit.DONE
+            left = left or any(not fault.mendable for fault in part.faults)
+        for found in beyond_repair(config, journal) if worker is None and mission is None else ():
+            say_line(one_row(f"{found.path}:{found.line}: {found.what}. {found.mend}", _WIDTH), err=True)
+            left = True
+    if count or not left:
+        say_line(f"{count} files would be made right" if count else "nothing to change")
+    return Exit.NOTHING if left else Exit.DONE
 
 
 def _diff(part: "Part") -> bool:

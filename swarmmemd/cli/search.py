@@ -127,7 +127,8 @@ def _complain(found: "Results", text: str) -> int:
         say_line(f"{one_row(text, 80)}: there is no letter or digit in it to search for", err=True)
         return Exit.NOTHING
     places = list(found.looked)
-    say_line(f"Nothing holds {' or '.join(map(repr, found.query.words[:8]))}. Searched:", err=True)
+    asked = " or ".join(repr(one_row(word, 80)) for word in found.query.words[:8])
+    say_line(f"Nothing holds {asked}. Searched:", err=True)
     for place in places[:20] or ["no worker's memory: there is no worker"]:
         say_line(f"  {one_row(place, 400)}", err=True)
     if len(places) > 20:

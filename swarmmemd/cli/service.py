@@ -353,6 +353,10 @@ def _daemon_says(found: "Overview") -> str:
     holder, last = found.standing.holder, found.standing.last_exit
     if found.standing.unseen:
         return f"cannot be told: {found.standing.unseen}"
+    if found.elsewhere is not None:
+        return (
+            f"process {found.elsewhere} of the service holds no lock in this state folder: swarmmemd doctor"
+        )
     if holder is None:
         return f"does not run: {last.reason} (exit {last.exit}). {last.mend}" if last else "does not run"
     told = f"{holder.version} {'runs' if found.standing.running else 'is starting'}, process {holder.pid}"

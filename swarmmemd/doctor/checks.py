@@ -138,27 +138,29 @@ def _state(patient: Patient) -> Findings:
 
 
 def _owners(patient: Patient) -> Findings:
+    """The first of each kind: there may be thousands."""
+    said: set[str] = set()
     for path in _some(_kept(patient.config)):
         try:
             found = path.lstat()
         except FileNotFoundError:
             continue  # a daemon is at work
-        if found.st_uid != patient.uid and patient.uid != 0:
+        if found.st_uid != patient.uid and patient.uid != 0 and "owner" not in said:
+            said.add("owner")
             yield Finding(
                 "owner",
                 "warning",
                 f"{path} belongs to user {found.st_uid}, not to you",
                 "Something ran as another user, perhaps with sudo. Give it back: chown.",
             )
-            return
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(found.st_mode) and "link" not in said:
+            said.add("link")
             yield Finding(
                 "link",
                 "warning",
                 f"{path} is a link: it is not written through",
                 "Put a real file or folder there.",
             )
-            return
 
 
 def _kept(config: Config) -> Iterator[Path]:
@@ -257,6 +259,14 @@ def _daemon(patient: Patient) -> Findings:
 
 
 def _down(patient: Patient) -> Findings:
+    if (pid := patient.overview.elsewhere) is not None:
+        yield Finding(
+            "other-state",
+            "problem",
+            f"The service runs as process {pid}, but holds no lock in {patient.config.state_dir}",
+            f"That folder was moved or removed, or the service has another: {_INSTALL}, then swarmmemd service restart",
+        )
+        return
     last = patient.standing.last_exit
     if last is not None:
         yield Finding("last-exit", "problem", f"The daemon cannot run: {last.reason}", last.mend)
@@ -442,7 +452,7 @@ NAMES = (
     ),
     *("space", "state-mode", "token-mode", "rejected", "owner", "link", "journal", "clock"),
     *("not-running", "last-exit", "starting", "silent", "figures-old", "trouble", "polled"),
-    *("other-roots", "other-user", "other-environment", "version"),
+    *("other-state", "other-roots", "other-user", "other-environment", "version"),
     *("no-manager", "older-unit", "two-scopes", "not-installed", "definition-edited", "definition-foreign"),
     *(
         "definition-outdated",

@@ -66,7 +66,8 @@ class Launchd:
             raise self._no_session()
         if done.code != 0:
             return None
-        return dict(re.findall(r"^\s*([\w ]+?) = (.*?)\s*$", done.out, re.MULTILINE))
+        # By the indentation: blocks further in tell of other things by the same names.
+        return dict(re.findall(r"^(?:\t| {1,4})(\w[\w ]*?) = (.*?)\s*$", done.out, re.MULTILINE))
 
     def clear(self, force: bool) -> Callable[[], None]:
         """Nothing wins over the agent's own file."""

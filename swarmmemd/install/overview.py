@@ -40,6 +40,13 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         holder = self.standing.holder
         return self.supervisor is not None and holder is not None and holder.pid == self.supervisor.pid
 
+    @property
+    def elsewhere(self) -> int | None:
+        """The process of a service that runs, but not with the state folder that is looked at."""
+        if self.supervisor is None or self.standing.holder is not None or self.standing.unseen:
+            return None
+        return self.supervisor.pid or None if self.supervisor.active == "active" else None
+
 
 def overview(manager: Manager, argv: tuple[str, ...] | None, standing: Standing) -> Overview:
     """The three together. `argv` is what an install would run now; None where it would be refused."""

@@ -130,7 +130,8 @@ class Systemd:
         if not found.loaded:
             raise ServiceError(
                 f"systemd does not load {self.path}: {self._load_state()}",
-                "Look at it with: systemd-analyze --user verify " + str(self.path),
+                "systemd looks into the home of the account: is HOME another one here? Else look at it with:"
+                f" systemd-analyze --user verify {self.path}",
             )
         self._enable()
         self._begin("restart" if changed else "start", patience)

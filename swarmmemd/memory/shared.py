@@ -122,7 +122,8 @@ class SharedMemory:
         self._believed = False
 
     def _parts(self, worker: WorkerId, mission: MissionId) -> "_Parts | None":
-        return _versions(layout.profile(self._profiles, worker), layout.summary(mission))
+        known = self._archived.get((worker, mission))
+        return _versions(layout.profile(self._profiles, worker), layout.summary(mission), known)
 
     def _is_newer(self, worker: WorkerId, mission: MissionId, parts: "_Parts") -> bool:
         copies = _versions(self._root, layout.archived(mission, worker, layout.SUMMARY))
@@ -324,9 +325,9 @@ _Parts = tuple[Version | None, ...]
 """The versions of the parts of a mission, in the order of `PARTS`."""
 
 
-def _versions(root: Path, place: Place) -> _Parts | None:
+def _versions(root: Path, place: Place, known: _Parts | None = None) -> _Parts | None:
     """The versions of the parts in the folder of `place`; None where there is no such folder."""
-    return versions_below(root, place.folders, PARTS)
+    return versions_below(root, place.folders, PARTS, known)
 
 
 def _parts(folder: Directory, worker: str) -> dict[str, bytes] | None:

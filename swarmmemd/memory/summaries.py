@@ -120,8 +120,9 @@ class Summaries:
         if self._unmerged.get((worker, mission)):
             return True
         place = layout.summary(mission)
-        found = versions_below(profile, place.folders, (place.name,)) or (None,)
-        return found[0] is not None and found[0] != self._versions.get((worker, mission))
+        known = (self._versions.get((worker, mission)),)
+        found = versions_below(profile, place.folders, (place.name,), known)
+        return found not in (None, (None,), known)
 
     def close(self) -> None:
         """Lets go of what is held open."""

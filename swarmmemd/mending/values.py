@@ -66,6 +66,13 @@ def is_damaged(found: bytes, ours: bytes) -> bool:
     return cut or b"\0" in found or shared_ends(found, ours) * 3 >= max(len(found), len(ours)) * 2
 
 
+def says_nothing_new(found: bytes, ours: bytes) -> bool:
+    """Whether `found` is made of lines of `ours`, the last one perhaps cut off: nobody wrote anything there."""
+    lines, known = found.splitlines(), set(ours.splitlines())
+    *whole, last = lines or [b""]
+    return known.issuperset(whole) and any(line.startswith(last) for line in known)
+
+
 def counted(number: int, one: str, several: str) -> str:
     """`1 event is`, `3 events are`."""
     return f"{number} {one if number == 1 else several}"

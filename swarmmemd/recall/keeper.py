@@ -10,6 +10,7 @@ from swarmmemd.durable import Directory
 from swarmmemd.errors import SwarmmemdError
 from swarmmemd.layout import SEARCH
 from swarmmemd.recall.index import Index
+from swarmmemd.recall.search import has_index
 from swarmmemd.recall.tree import walk_of
 
 _EVERY = 60.0
@@ -49,7 +50,7 @@ class Keeper:
 
 def is_worth_it(config: Config) -> bool:
     """Whether there is an index already, or enough to read for one."""
-    if (config.state_dir / SEARCH).exists():
+    if has_index(config):
         return True
     size = 0
     for file, _ in walk_of(config, None, "all"):

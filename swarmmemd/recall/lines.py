@@ -61,10 +61,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class _Entry(msgspec.Struct, frozen=True, gc=False):
-    """From which line on what holds, in an episode or a handoff."""
+class _Mark(msgspec.Struct, frozen=True, gc=False):
+    """What holds for all lines of a file, or of an entry of an episode."""
 
-    first: int
     at: int
     mission: MissionId | None
     type: EventType | None
@@ -109,6 +108,7 @@ class Document:
     def __init__(self, data: bytes, about: About) -> None:
         self.about = about
         self.data = data
+        self._marks: dict[int, _Mark] = {}
 
     @cached_property
     def rows(self) -> list[str]:
@@ -159,8 +159,8 @@ class Document:
         row = self.rows[number - 1]
         if self.about.kind is Kind.RECORDS:
             return record_line(number, row, self.about)
-        entry = self._entry(number)
-        return Line(number=number, text=row, at=entry.at, mission=entry.mission, type=entry.type)
+        mark = self._holding(number)
+        return Line(number=number, text=row, at=mark.at, mission=mark.mission, type=mark.type)
 
     def candidates(self, matcher: Matcher) -> Iterator[Line]:
         """The lines that can hold a word of the query."""
@@ -178,35 +178,64 @@ class Document:
             if (records and "\\u" in row) or matcher.could(row.lower() if row.isascii() else fold(row)):
                 yield self.line(number)
 
-    def _entry(self, number: int) -> _Entry:
-        return self._entries[bisect_right(self._entries, number, key=lambda entry: entry.first) - 1]
-
     @property
     def entries(self) -> list[Entry]:
         """The entries of an episode file, in the order in which they stand there."""
-        marks = self._entries
-        ends = [*(mark.first - 1 for mark in marks[2:]), len(self)]
-        return [
-            Entry(
-                at=mark.at,
-                mission=mark.mission,
-                type=mark.type,
-                text="\n".join(self.rows[mark.first - 1 : end]).strip(),
-            )
-            for mark, end in zip(marks[1:], ends, strict=True)
-        ]
+        return [self._told(place) for place in range(1, len(self._firsts))]
+
+    def _told(self, place: int) -> Entry:
+        mark, (first, end) = self._mark(place), self._span(place)
+        text = "\n".join(self.rows[first - 1 : end]).strip()
+        return Entry(at=mark.at, mission=mark.mission, type=mark.type, text=text)
 
     @cached_property
-    def _entries(self) -> list[_Entry]:
-        about = self.about
-        if about.kind is Kind.EPISODE:
-            return _episode_entries(self.rows, about)
-        mission = about.mission
-        if about.kind is Kind.HANDOFF:
+    def _firsts(self) -> list[int]:
+        """The lines from which on something else holds: before the first, and each heading of an episode."""
+        if self.about.kind is not Kind.EPISODE:
+            return [0]
+        rows = enumerate(self.rows, 1)
+        return [0, *(number for number, row in rows if row.startswith("## ") and _ENTRY.fullmatch(row))]
+
+    def _span(self, place: int) -> tuple[int, int]:
+        """The first and the last line of a piece."""
+        last = place + 1 == len(self._firsts)
+        return self._firsts[place], len(self) if last else self._firsts[place + 1] - 1
+
+    def _holding(self, number: int) -> _Mark:
+        """What holds in the line of that number."""
+        return self._mark(bisect_right(self._firsts, number) - 1)
+
+    def _mark(self, place: int) -> _Mark:
+        """What holds in a piece; found out when it is asked, since few of them are."""
+        if place not in self._marks:
+            entry = self.about.kind is Kind.EPISODE
+            self._marks[place] = self._mark_of_entry(place) if entry else self._mark_of_file()
+        return self._marks[place]
+
+    def _mark_of_file(self) -> _Mark:
+        mission = self.about.mission
+        if self.about.kind is Kind.HANDOFF:
             from swarmmemd.handoff import named_mission  # brings the templates with it
 
             mission = named_mission(self.rows) or mission
-        return [_Entry(0, about.written, mission, None)]
+        return _Mark(self.about.written, mission, None)
+
+    def _mark_of_entry(self, place: int) -> _Mark:
+        day = self.about.name.removesuffix(".md")
+        begin = parse_iso(day)
+        begin = self.about.written if begin is None else begin
+        first, end = self._span(place)
+        heading = _ENTRY.fullmatch(self.rows[first - 1]) if first else None
+        if heading is None:
+            return _Mark(begin, None, None)
+        at = parse_iso(f"{day}T{heading[1]}")
+        named = (_MISSION.fullmatch(row) for row in self.rows[first:end])
+        missions = (mission_id(found[1]) for found in named if found)
+        return _Mark(
+            begin if at is None else at,
+            next((mission for mission in missions if mission is not None), None),
+            EventType(heading[2]) if heading[2] in _TYPES else None,
+        )
 
 
 def record_line(number: int, row: str, about: About) -> Line:
@@ -243,19 +272,3 @@ def _collect(value: Any, into: dict[str, None]) -> None:
             ahead.extend(reversed(value))
         elif isinstance(value, int | float) and not isinstance(value, bool):
             into.setdefault(str(value))
-
-
-def _episode_entries(rows: list[str], about: About) -> list[_Entry]:
-    day = about.name.removesuffix(".md")
-    begin = parse_iso(day)
-    entries = [_Entry(0, about.written if begin is None else begin, None, None)]
-    for number, row in enumerate(rows, 1):
-        if not row.startswith(("## ", "- Mission: ")):
-            continue
-        if heading := _ENTRY.fullmatch(row):
-            at = parse_iso(f"{day}T{heading[1]}")
-            type = EventType(heading[2]) if heading[2] in _TYPES else None
-            entries.append(_Entry(number, entries[0].at if at is None else at, None, type))
-        elif (found := _MISSION.fullmatch(row)) and entries[-1].mission is None and entries[-1].first:
-            entries[-1] = msgspec.structs.replace(entries[-1], mission=mission_id(found[1]))
-    return entries

@@ -26,7 +26,7 @@ from swarmmemd.memory.summaries import summary_of
 from swarmmemd.mending import Fault, Mended, mend_entries, mend_lines, mend_summary
 from swarmmemd.mending.entries import heading_of
 from swarmmemd.mending.summary import mission_named
-from swarmmemd.mending.values import Due, Need, counted
+from swarmmemd.mending.values import Due, Need, counted, says_nothing_new
 from swarmmemd.model import Event, MissionId, WorkerId, mission_id, utc_day, worker_id
 from swarmmemd.observation import RosterWorker
 from swarmmemd.redact import Redactor
@@ -317,6 +317,8 @@ class _Worker:
             return self._faulty(
                 part, right, f"it is not the handoff that counts, and cannot be one: {found.refused}"
             )
+        if says_nothing_new(part.data or b"", right):
+            return self._faulty(part, right, "the copy was cut off, or its lines were changed about")
         if self._examiner.taken_up:
             return replace(part, notes=(Fault(1, "a new handoff, not taken up yet"),))
         fault = Fault(1, "a text stands there that was not taken up yet", mendable=False)

@@ -1,5 +1,6 @@
 """What a worker loads when it starts again, from the files as they are now. docs/resume.md."""
 
+import stat as mode
 from pathlib import Path
 from typing import Any
 
@@ -237,7 +238,7 @@ class _Collecting:
         if state is not None:
             values |= {"Open blockers": "; ".join(state.blockers) or None, "Last checkpoint": _last(state)}
         values["Next action"] = next_action or "not known: see the last checkpoint"
-        if self._folder is not None and not Path(self._folder).is_dir():
+        if self._folder is not None and _is_gone(self._folder):
             values["Working folder"] = f"{self._folder} is gone"
         lines = [f"{title}: {one_line(value, 1000)}" for title, value in values.items() if value]
         source = str(layout.runtime(self._profile.parent, self._worker))
@@ -346,6 +347,16 @@ class _Collecting:
         lines.append("Continue from the handoff's Next exact action.")
         lines.append(f"All of it at once: swarmmemd resume {self._worker}")
         return "\n".join(lines) + "\n"
+
+
+def _is_gone(folder: str) -> bool:
+    """Whether there is no such folder; one that may not be looked at can be there."""
+    try:
+        return not mode.S_ISDIR(Path(folder).stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
 
 
 def _part(kind: str, title: str, file: _File, spare: int, keeps_beginning: bool = False) -> Part:

@@ -108,9 +108,6 @@ def settled(one: Examiner, worker: WorkerId, running: bool) -> list[Part] | None
 
 
 def _tree(config: Config, journal: Inspector, running: bool, verdict: Verdict) -> None:
-    path = config.state_dir / layout.JOURNAL
-    for what in journal.integrity():
-        verdict.fault("journal", path, 1, what, "swarmmemd rebuild --journal")
     one = examiner(config, journal, taken_up=running)
     for worker in journal.workers():
         verdict.workers += 1
@@ -129,7 +126,7 @@ def _tree(config: Config, journal: Inspector, running: bool, verdict: Verdict) -
                 "worker", profile, 1, f"{len(waiting)} events are recorded and not in their files yet"
             )
     _told(_archives(one, running), "", verdict)
-    _audit(config, journal, running, verdict)
+    verdict.findings += beyond_repair(config, journal)
     verdict.events = journal.count()
 
 
@@ -160,6 +157,15 @@ def _archives(one: Examiner, running: bool) -> list[Part]:
         time.sleep(_PAUSE)
         parts = list(one.archives())
     return parts
+
+
+def beyond_repair(config: Config, journal: Inspector) -> list[Finding]:
+    """What is wrong with the journal and the audit log: nothing in the files makes that right."""
+    verdict = Verdict()
+    for what in journal.integrity():
+        verdict.fault("journal", config.state_dir / layout.JOURNAL, 1, what, "swarmmemd rebuild --journal")
+    _audit(config, journal, is_running(config.state_dir) is not None, verdict)
+    return verdict.findings
 
 
 def _audit(config: Config, journal: Inspector, running: bool, verdict: Verdict) -> None:

@@ -157,7 +157,7 @@ def _after_sign(reader: _Reader, name: re.Match[str], found: re.Match[str]) -> S
     tight = found["gap"] == "" and (found["sign"] or "") in ("=", "%3D", "%3d")
     meant = secret_bare(value.text, kind == "password", tight)
     # To an option of a command a value is given literally, as if in quotes.
-    meant = meant or (tight and secret_in_quotes(value.text) and _is_flag(reader.text, name.start()))
+    meant = meant or (tight and _is_flag(reader.text, name.start()) and secret_in_quotes(value.text))
     return Span(value.start, value.end, kind, _quote_for(found)) if meant else None
 
 

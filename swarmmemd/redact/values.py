@@ -87,8 +87,12 @@ def secret_bare(value: str, password: bool, tight: bool = False) -> bool:
 
     `tight`: it stood right behind a `=`, as in a file of variables.
     """
-    if len(value) < SHORTEST or stands_for_something(value) or _CODE.fullmatch(value) or _CJK.search(value):
+    if len(value) < SHORTEST or not _looks_secret(value, password, tight):
         return False
+    return not (stands_for_something(value) or _CODE.fullmatch(value) or _CJK.search(value))
+
+
+def _looks_secret(value: str, password: bool, tight: bool) -> bool:
     if value.isdigit():
         return password
     letters = re.search(r"[A-Za-z]", value) is not None

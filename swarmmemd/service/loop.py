@@ -268,12 +268,13 @@ class Daemon:
         self._pulse.beat(self._running.now())
 
     def _rebuilt(self, worker: WorkerId | None, mission: MissionId | None) -> inbox.Answer:
-        """What is recorded goes into its files first, then what is wrong in them is made right."""
+        """What is recorded goes into its files, and what is wrong in them is made right."""
         from swarmmemd.rebuild import rebuild
 
-        turn = self._once()
-        done = rebuild(self._running.tree, worker, mission)
-        return inbox.Answer(turn.workers, turn.events, done.problems, files=done.changed)
+        before = self._running.figures.events
+        done = rebuild(self._running.tree, worker, mission, self._once)
+        new = self._running.figures.events - before
+        return inbox.Answer(len(self._running.turns.workers), new, done.problems, files=done.changed)
 
     def _once(self) -> inbox.Answer:
         """A full turn for every worker."""
@@ -298,16 +299,23 @@ class Daemon:
             config = self._reload()
         except SwarmmemdError as error:
             running.log.error("configuration not reloaded", reason=str(error))
+            self._configured(f"not reloaded: {error}")
             return
         now, asked = _roots(running.config), _roots(config)
         if now != asked:
             running.log.warning("changed roots need a restart", running=now, asked=asked)
+            self._configured("changed roots need a restart")
             return
+        self._configured(None)
         running.tree.reconfigure(config)
         set_level(config.log.level)
         running.log.info("configuration reloaded")
         running.turns.roster.forget()
         self._sweeps.everything("SIGHUP")
+
+    def _configured(self, trouble: str | None) -> None:
+        """Why the file is not what holds, for `status`: who looks later has not seen the line in the log."""
+        self._running.troubles.update("configuration", trouble, self._running.now(), grace=_NEVER)
 
     def _put_away(self) -> None:
         now = self._running.now()

@@ -111,14 +111,17 @@ class Sweeps:
             self._chats(self._hot)
 
     def full(self) -> None:
-        """Lists the roots, arms again what is not watched, and stats every worker."""
+        """Lists the roots and arms again what is not watched. Stats every worker, unless each source came up in its own
+        sweep since."""
         running = self._running
         self._members.refresh()
         for worker in running.plan.armed:
             if running.plan.stale(worker):
                 running.plan.arm(worker)
-        changed = (worker for worker, one in running.turns.workers.items() if one.changed())
-        running.schedule.mark(tuple(changed), running.now())
+        sweep = running.config.sweep
+        if max(sweep.runtime_s, sweep.chat_s, sweep.directories_s) > sweep.full_s:
+            changed = (worker for worker, one in running.turns.workers.items() if one.changed())
+            running.schedule.mark(tuple(changed), running.now())
 
     def everything(self, reason: str) -> None:
         """Every worker is looked at: start, lost notifications, a clock that jumped."""

@@ -10,6 +10,7 @@ import sqlite3
 import stat as mode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from swarmmemd.derive.chat import keys
 from swarmmemd.layout import CHAT
 from swarmmemd.model import Absent, Unreadable, WorkerId
 from swarmmemd.observation import Chat, ChatFile, Message
-from swarmmemd.sources.file import YOUNG, Signature, Unchanged, is_young
+from swarmmemd.sources.file import YOUNG, Signature, Unchanged, age_of
 from swarmmemd.sources.rows import Row, Session, message
 from swarmmemd.state import ChatState, Heard
 
@@ -31,10 +32,9 @@ _LONGEST_ROW = 4 * 1024 * 1024
 _BEFORE = 400
 """Rows before the first that is news whose texts are remembered: a compaction can write them once more."""
 _TRIES = 3
-_AGAIN = (0.1, 0.4, 2.0, 10.0)
-"""Seconds until the next looks after a change. In WAL mode a commit shows in the files when it is written, and its rows
-when it is safe on the disk."""
-_RECENT = 60.0
+_AGAIN = (YOUNG, 0.25, 3.0, 15.0)
+"""Ages of a change, in seconds, at which it is looked at once more. The owner writes a commit to the log first and
+shows it to readers then; where he is held up between the two, no stat tells when he goes on."""
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 60.0
 _OWNER_COMMITS = 0.05
@@ -69,22 +69,22 @@ class ChatSource:
         self.more = False
         """The last look ended before the newest row."""
         self.last_error: str | None = None
-        self._files = tuple(os.fspath(profile / name) for name in CHAT)
+        self._files = tuple(f"{profile}/{name}" for name in CHAT)
         self._worker = worker
         self._seen: tuple[Signature | None, ...] | None = None
         self._sessions: dict[str, Session] = {}
         self._file: ChatFile | None = None
         self._passed = 0
         self._tries = 0
-        self._looks = 0
-        """How often what the files show now was looked at."""
 
     def changed(self) -> bool:
         """Whether a stat shows other files than the last look did."""
         if self.trouble is not None:
             return False  # it waits; `due` says how long
-        now = self._signatures()
-        return now != self._seen and (now[0] is not None or self._seen is not None)
+        if self._seen is None:
+            return _signature(self._files[0]) is not None
+        # A commit changes one of these two, whatever its journal is: the third is there for a moment only.
+        return any(map(ne, map(_signature, self._files[:2]), self._seen[:2]))
 
     def forget(self) -> None:
         """The next look reads again, whatever was seen before."""
@@ -103,7 +103,7 @@ class ChatSource:
             return Absent()
         if self.trouble is not None and self.due is not None and now < self.due:
             return self.trouble
-        if found == self._seen and self.due is None and not waits:
+        if found == self._seen and (self.due is None or now < self.due) and not waits:
             return Unchanged()
         if found != self._seen and self._seen is not None:
             self.changed_at = now
@@ -128,19 +128,11 @@ class ChatSource:
             return self._failed(now, str(error))
         # Opening can make -wal and -shm: what is seen now is what this look has seen, if the rows are all there.
         after = self._signatures()
-        self._looks = self._looks + 1 if found == self._seen else 0
         self._seen = found if found[:1] != after[:1] or _grew(found, after) else after
         self._tries, self.trouble, self.failing_since, self.read_at = 0, None, None, wall
-        self.due = now if self.more or self._seen != after else self._again(found, now, wall)
+        self.due = now if self.more or self._seen != after else _next_look(found, now, wall)
         news = chat.messages or chat.restarted or wanted.state is None
         return chat if news else Unchanged()
-
-    def _again(self, found: tuple[Signature | None, ...], now: float, wall: float) -> float | None:
-        """When to look once more at files that were just written: a row may show later, and change none of them."""
-        if any(one is not None and is_young(one.mtime_ns, wall) for one in found):
-            return now + YOUNG
-        recent = any(one is not None and abs(wall - one.mtime_ns / 1e9) < _RECENT for one in found)
-        return now + _AGAIN[self._looks] if recent and self._looks < len(_AGAIN) else None
 
     def _failed(self, now: float, reason: str) -> Unreadable:
         """`locked` in the middle of the owner's commit is no fault: again soon, then less and less often."""
@@ -363,6 +355,13 @@ def _signature(path: str) -> Signature | None:
     except (OSError, ValueError):
         return None
     return Signature(found.st_size, found.st_mtime_ns, 0, found.st_ino, found.st_dev)
+
+
+def _next_look(found: tuple[Signature | None, ...], now: float, wall: float) -> float | None:
+    """When a change that may not be shown yet is looked at once more (monotonic seconds)."""
+    ages = [age for one in found if one is not None and (age := age_of(one.mtime_ns, wall)) is not None]
+    age = min(ages, default=_AGAIN[-1])
+    return next((now + again - age for again in _AGAIN if age < again), None)
 
 
 def _grew(before: tuple[Signature | None, ...], after: tuple[Signature | None, ...]) -> bool:

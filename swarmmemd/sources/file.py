@@ -5,7 +5,6 @@ nothing: it is `Unreadable`, the last good value stays, and the file is read aga
 believed to be missing only after a second. docs/contracts.md, "Sources".
 """
 
-import hashlib
 import os
 import stat as mode
 from collections.abc import Callable
@@ -43,10 +42,17 @@ class Signature(msgspec.Struct, frozen=True):
     device: int
 
 
+def age_of(mtime_ns: int, wall: float) -> float | None:
+    """Seconds since the file was written, at the time of the look, `wall`. 0: it may have been written after that time
+    was taken. None: its time is one to come."""
+    age = wall - mtime_ns / 1e9
+    return max(age, 0.0) if age > -_TAKEN_EARLIER else None
+
+
 def is_young(mtime_ns: int, wall: float) -> bool:
-    """Whether a file of that time can change again within one tick of its clock. It may have been written after the
-    time of the look, `wall`, was taken."""
-    return -_TAKEN_EARLIER < wall - mtime_ns / 1e9 < YOUNG
+    """Whether a file of that time can change again within one tick of its clock."""
+    age = age_of(mtime_ns, wall)
+    return age is not None and age < YOUNG
 
 
 def signature(found: os.stat_result) -> Signature:
@@ -109,6 +115,8 @@ class FileSource(Generic[T]):
             return self._failed(now, _reason(error))
         if data is None:
             return self._failed(now, "written while it was read")
+        import hashlib  # who only wants the signature does not pay for it
+
         hashed = hashlib.blake2b(data, digest_size=16).digest()
         if hashed == self._hash and self.trouble is None:
             self._accept(found, hashed, now, wall)

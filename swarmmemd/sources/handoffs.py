@@ -17,6 +17,7 @@ from swarmmemd.sources.document import SIZE_LIMIT
 from swarmmemd.sources.file import Signature, read_still, signature
 
 _FOLDERS = ("memory/handoffs", "memory/session-snapshots")
+_SHARED_WAY = ("handoffs", "handoffs/swarm")
 _LATEST = "latest.md"
 _STILL = 0.3
 """Seconds that a file must have stood still before it is read."""
@@ -50,6 +51,7 @@ class HandoffSource:
         self.present = frozenset(name for _, name in paths)
         known = {name: why for name, why in self.troubles.items() if name in self.present}
         self.troubles = {**known, **dict.fromkeys(self._links, "a link, not followed")}
+        self._seen = {name: one for name, one in self._seen.items() if name in self.present}
         found = [file for path, name in paths if (file := self._look_at(path, name, now, wall))]
         self.fresh = tuple(file.path for file in found)
         return tuple(sorted(found, key=lambda file: (file.written, not file.local)))
@@ -71,25 +73,20 @@ class HandoffSource:
     def _paths(self) -> list[tuple[str, str]]:
         """The files that can be there. A folder that is a link is not looked into: it leads out of the tree."""
         paths: list[tuple[str, str]] = []
+        shared = f"{self._shared}/{self._shared_name}"
         # Who writes into the shared folder says that it is a link: once, and not for every worker.
-        if not any(_is_link(f"{self._shared}/{folder}") for folder in ("handoffs", "handoffs/swarm")):
-            paths.append((f"{self._shared}/{self._shared_name}", self._shared_name))
-        if not self._has_folder("memory"):
-            return paths
-        for folder in _FOLDERS:
-            if self._has_folder(folder):
+        if _kind(shared) and not any(mode.S_ISLNK(_kind(f"{self._shared}/{way}")) for way in _SHARED_WAY):
+            paths.append((shared, self._shared_name))
+        # Of most workers there is neither folder, and then nothing more is asked.
+        kinds = {folder: _kind(f"{self._profile}/{folder}") for folder in _FOLDERS}
+        if any(kinds.values()):
+            kinds["memory"] = _kind(f"{self._profile}/memory")
+        self._links = {folder for folder, kind in kinds.items() if mode.S_ISLNK(kind)}
+        for folder in () if "memory" in self._links else _FOLDERS:
+            if mode.S_ISDIR(kinds[folder]):
                 place = f"{self._profile}/{folder}"
                 paths += [(f"{place}/{name}", f"{folder}/{name}") for name in _names(place)]
         return paths
-
-    def _has_folder(self, folder: str) -> bool:
-        """Whether the folder is there, itself and no link to one."""
-        kind = _kind(f"{self._profile}/{folder}")
-        if mode.S_ISLNK(kind):
-            self._links.add(folder)
-        else:
-            self._links.discard(folder)
-        return mode.S_ISDIR(kind)
 
     def _look_at(self, path: str, name: str, now: float, wall: float) -> HandoffFile | None:
         found = _stat(path)
@@ -163,7 +160,3 @@ def _kind(path: str) -> int:
         return os.stat(path, follow_symlinks=False).st_mode
     except OSError:
         return 0
-
-
-def _is_link(path: str) -> bool:
-    return mode.S_ISLNK(_kind(path))

@@ -18,6 +18,10 @@ class Refusal(Exception):
         self.code, self.error, self.more = code, error, more
 
 
+class NoKey(Refusal):
+    """A refusal that another key would mend."""
+
+
 def answer(content: Mapping[str, Any], code: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON answer."""
     return Response(msgspec.json.encode(content), code, headers, "application/json")

@@ -16,11 +16,11 @@ from starlette.types import Receive, Scope, Send
 import swarmmemd
 from swarmmemd.errors import SwarmmemdError
 from swarmmemd.journal import Recorded, numbered
-from swarmmemd.web.answers import Refusal, answer, failed, refuse
+from swarmmemd.web.answers import NoKey, Refusal, answer, failed, refuse
 from swarmmemd.web.door import refused_at
 from swarmmemd.web.feed import Feed
-from swarmmemd.web.gate import COOKIE
 from swarmmemd.web.keys import Keys
+from swarmmemd.web.listen import Address
 from swarmmemd.web.metrics import CONTENT_TYPE
 from swarmmemd.web.posting import Posting
 from swarmmemd.web.reading import Reading, number, once
@@ -38,9 +38,9 @@ _FILES = {
 class Site:
     """What the addresses answer."""
 
-    def __init__(self, reading: Reading, posting: Posting, feed: Feed, keys: Keys, shown: str) -> None:
+    def __init__(self, reading: Reading, posting: Posting, feed: Feed, keys: Keys, address: Address) -> None:
         self._reading, self._posting, self._feed = reading, posting, feed
-        self._keys, self._shown = keys, shown
+        self._keys, self._address = keys, address
 
     def app(self) -> Starlette:
         """The application, without the gate."""
@@ -108,22 +108,23 @@ class Site:
     async def document(self, _: Request) -> Response:
         """What may be asked, for programs."""
         text = (files(swarmmemd) / "web" / "openapi.json").read_bytes()
-        return Response(
-            text.replace(b"VERSION", swarmmemd.__version__.encode()), media_type="application/json"
-        )
+        for name, value in (("VERSION", swarmmemd.__version__), ("COOKIE", self._address.cookie)):
+            text = text.replace(b'"%b"' % name.encode(), b'"%b"' % value.encode())
+        return Response(text, media_type="application/json")
 
     async def make_link(self, _: Request) -> Response:
         """A new one-time link to the panel."""
-        return answer({"ok": True, "url": f"{self._shown}/link/{self._keys.link()}"})
+        return answer({"ok": True, "url": f"{self._address.shown}/link/{self._keys.link()}"})
 
     async def link(self, request: Request) -> Response:
         """Takes a one-time link for a cookie, and goes on to the panel."""
         if request.method == "HEAD":
             raise Refusal(405, "A link is opened with GET")
         if not self._keys.redeem(request.path_params["secret"]):
-            raise Refusal(403, "This link was used, or is too old. A new one: swarmmemd serve --link")
+            raise NoKey(403, "This link was used, or is too old. A new one: swarmmemd serve --link")
         found = RedirectResponse("/", 303)
-        found.set_cookie(COOKIE, self._keys.cookie(), max_age=7 * 86400, httponly=True, samesite="strict")
+        name, value = self._address.cookie, self._keys.cookie()
+        found.set_cookie(name, value, max_age=7 * 86400, httponly=True, samesite="strict")
         return found
 
 

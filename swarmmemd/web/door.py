@@ -7,7 +7,7 @@ from importlib.resources import files
 from starlette.responses import Response
 from starlette.types import Scope
 
-from swarmmemd.web.answers import Refusal, refuse
+from swarmmemd.web.answers import NoKey, Refusal, refuse
 
 _PAGE = (files("swarmmemd") / "web" / "panel" / "door.html").read_text("utf-8")
 _STYLE = _PAGE.partition("<style>")[2].partition("</style>")[0]
@@ -25,7 +25,7 @@ def refused_at(scope: Scope, refusal: Refusal) -> Response:
     """The refusal: a page for a browser that wants the panel, JSON for everybody else."""
     accepts = b",".join(value for name, value in scope["headers"] if name == b"accept")
     at_link = scope["path"].startswith("/link/")
-    if b"text/html" not in accepts or refusal.code not in (401, 403) or not (at_link or scope["path"] == "/"):
+    if not (isinstance(refusal, NoKey) and b"text/html" in accepts and (at_link or scope["path"] == "/")):
         return refuse(refusal)
     told = _PAGE.replace("REASON", _USED if at_link else _NO_KEY)
     headers = {"WWW-Authenticate": "Bearer"} if refusal.code == 401 else {}

@@ -10,11 +10,11 @@ from http.cookies import CookieError, SimpleCookie
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from swarmmemd.web.answers import Refusal
+from swarmmemd.web.answers import NoKey, Refusal
 from swarmmemd.web.door import refused_at
 from swarmmemd.web.keys import Keys
+from swarmmemd.web.listen import Address
 
-COOKIE = "swarmmemd"
 BODY_LIMIT = 1 << 20
 """Bytes of a request's body."""
 _DRAINED = 16 << 20
@@ -41,8 +41,8 @@ _RAW = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items
 class Gate:
     """Wraps the application."""
 
-    def __init__(self, app: ASGIApp, keys: Keys, hosts: frozenset[bytes]) -> None:
-        self._app, self._keys, self._hosts = app, keys, hosts
+    def __init__(self, app: ASGIApp, keys: Keys, address: Address) -> None:
+        self._app, self._keys, self._address = app, keys, address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuses, or lets it through; in both cases with the headers that every answer has."""
@@ -77,8 +77,8 @@ class Gate:
             if scheme.lower() != b"bearer" or not self._keys.is_token(given.strip()):
                 raise Refusal(401, "This is not the token. It stands in the file `token` of the state folder")
             return
-        if not any(self._keys.is_cookie(value) for value in asked.cookies()):
-            raise Refusal(
+        if not any(self._keys.is_cookie(value) for value in asked.cookies(self._address.cookie)):
+            raise NoKey(
                 401, "A token is needed: Authorization: Bearer, from the file `token` of the state folder"
             )
         self._check_browser(asked)
@@ -87,7 +87,7 @@ class Gate:
         named = asked.all(b"host")
         if len(named) != 1:
             raise Refusal(400, "One Host header is needed")
-        if named[0].lower() not in self._hosts:
+        if named[0].lower() not in self._address.hosts:
             raise Refusal(403, "Host is not this server: use 127.0.0.1 or localhost with its port")
         for origin in asked.all(b"origin"):
             if origin.lower() != b"http://" + named[0].lower():
@@ -130,13 +130,13 @@ class _Asked:
         """Bytes of the body, as far as they are told beforehand."""
         return int(self.one(b"content-length") or 0)
 
-    def cookies(self) -> list[str]:
-        """The values of our cookie: other ports of this machine may have set one as well."""
+    def cookies(self, name: str) -> list[str]:
+        """The values of a cookie: other ports of this machine may have set one as well."""
         values = []
         for header in self.all(b"cookie"):
             for part in header.decode("latin-1").split(";"):
                 try:
-                    found = SimpleCookie(part.strip()).get(COOKIE)
+                    found = SimpleCookie(part.strip()).get(name)
                 except CookieError:
                     continue
                 values += [found.value] if found else []

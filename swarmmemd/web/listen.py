@@ -21,6 +21,8 @@ class Address(msgspec.Struct, frozen=True):
 
     shown: str
     hosts: frozenset[bytes]
+    cookie: str = "swarmmemd"
+    """The name of the panel's cookie. Cookies know no ports: two servers would take each other's away."""
 
 
 def listen(where: str, may_remove: bool) -> tuple[socket.socket, Address]:
@@ -52,7 +54,9 @@ def _tcp(where: str) -> tuple[socket.socket, Address]:
         raise
     bound = found.getsockname()[1]
     own = f"[{name}]" if six else name
-    return found, Address(f"http://{own}:{bound}", hosts((own, "127.0.0.1", "localhost", "[::1]"), bound))
+    return found, Address(
+        f"http://{own}:{bound}", hosts((own, "127.0.0.1", "localhost", "[::1]"), bound), f"swarmmemd-{bound}"
+    )
 
 
 def hosts(names: tuple[str, ...], port: int | None) -> frozenset[bytes]:

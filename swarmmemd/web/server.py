@@ -94,8 +94,8 @@ class Server:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _AT_ONCE
         self._feed = Feed(self._config.state_dir / JOURNAL)
         reading = Reading(self._config)
-        site = Site(reading, Posting(reading), self._feed, self.keys, self.address.shown)
-        self._uvicorn = _Uvicorn(Gate(site.app(), self.keys, self.address.hosts), self._feed, self._up.set)
+        site = Site(reading, Posting(reading), self._feed, self.keys, self.address)
+        self._uvicorn = _Uvicorn(Gate(site.app(), self.keys, self.address), self._feed, self._up.set)
         self._loop = asyncio.get_running_loop()
         await self._uvicorn.serve(sockets=[self._socket])
 

@@ -22,6 +22,7 @@ from swarmmemd.durable import (
     replace,
     sweep_temporaries,
     version_at,
+    versions_below,
 )
 from tests.support.faults import KILLED, From, calls_of, failing, hooked, in_child, kill
 
@@ -358,3 +359,19 @@ def test_no_descriptor_is_left_open(folder: Directory) -> None:
 def _append(folder: Directory) -> None:
     with Appending(folder, "grown") as file:
         file.append(NEW)
+
+
+def test_versions_by_stats_alone_follow_no_link(tmp_path: Path) -> None:
+    """What stands as it was left is known by itself; for anything else the way is looked at."""
+    there = tmp_path / "a" / "b"
+    there.mkdir(parents=True)
+    (there / "file").write_text("x")
+    with Directory.root(there) as folder:
+        known = (version_at(folder, "file"), None)
+    assert versions_below(tmp_path, ("a", "b"), ("file", "missing")) == known
+    assert versions_below(tmp_path, ("a", "c"), ("file", "missing")) is None
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    assert versions_below(tmp_path, ("link", "b"), ("file", "missing")) is None
+    assert versions_below(tmp_path, ("link", "b"), ("file", "missing"), known) == known
+    (there / "missing").symlink_to(there / "file")
+    assert versions_below(tmp_path, ("a", "b"), ("file", "missing")) == known

@@ -22,26 +22,31 @@ WORKER = WorkerId("builder-1")
 _REDACTOR = Redactor((), ())
 
 
-def _chat(data: bytes) -> object:
-    text = data.decode("utf-8", "replace")
-    parse(own_part(decode(text)), WORKER)
-    return [
-        message(Row(id=1, session_id="main", role=role, content=prefix + text, timestamp=1.0), WORKER, {})
-        for role in ("user", "assistant")
-        for prefix in ("", "\0json:")
-    ]
+def _chat(role: str, prefix: str = "") -> Callable[[bytes], object]:
+    """One look at one row."""
+
+    def read(data: bytes) -> object:
+        content = prefix + data.decode("utf-8", "replace")
+        return message(Row(id=1, session_id="main", role=role, content=content, timestamp=1.0), WORKER, {})
+
+    return read
+
+
+def _checkpoint(data: bytes) -> object:
+    return parse(own_part(decode(data.decode("utf-8", "replace"))), WORKER)
 
 
 def _handoff(data: bytes) -> object:
     return read_handoff(data.decode("utf-8", "replace"), WORKER)
 
 
-def _transcript(data: bytes) -> object:
+def _at_rest(data: bytes) -> object:
+    return portion(Added(0, b"", data, False, True), None, 1.0)
+
+
+def _growing(data: bytes) -> object:
     cut = len(data) // 3
-    return [
-        portion(Added(0, b"", data, False, True), None, 1.0),
-        portion(Added(cut, data[:cut][-4096:], data[cut:], True, False), None, 1.0),
-    ]
+    return portion(Added(cut, data[:cut][-4096:], data[cut:], True, False), None, 1.0)
 
 
 def _events(data: bytes) -> object:
@@ -68,9 +73,13 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "runtime.json": lambda data: parse_runtime(data, 0),
     "ledger": lambda data: parse_ledger(data, 0),
     "roster": lambda data: parse_roster(data, 0),
-    "chat": _chat,
+    "question": _chat("user"),
+    "answer": _chat("assistant"),
+    "answer in JSON": _chat("assistant", "\0json:"),
+    "checkpoint": _checkpoint,
     "handoff": _handoff,
-    "transcript": _transcript,
+    "transcript": _at_rest,
+    "growing transcript": _growing,
     "events.jsonl": _events,
     "SUMMARY.md": _summary,
     "request": _request,

@@ -76,9 +76,10 @@ def main(verb: str, *rest: str) -> tuple[int, str]:
         if not state["loaded"]:
             return 113, f'Could not find service "{LABEL}" in domain for user gui'
         pid = f"\tpid = {state['pid']}\n" if lives(state["pid"]) else ""
+        below = "\tlast exit code = 0\n\tresource coalition = {\n\t\tpath = (none)\n\t\tpid = 1\n\t\truns = 9\n\t}\n"
         return (
             0,
-            f"{rest[0]} = {{\n\tpath = {state['loaded']}\n\tstate = x\n{pid}\truns = 1\n\tlast exit code = 0\n}}",
+            f"{rest[0]} = {{\n\tpath = {state['loaded']}\n\tstate = x\n{pid}\truns = 1\n{below}}}",
         )
     if verb == "print-disabled":
         return 0, f'\t"{LABEL}" => {"disabled" if state["disabled"] else "enabled"}\n'

@@ -56,10 +56,12 @@ class UserManager:
         """Ends it and takes the account away."""
         subprocess.run([_SCRIPT, self.user, "down"], check=True)
 
-    def run(self, *command: str, code: int | None = 0) -> "subprocess.CompletedProcess[str]":
+    def run(
+        self, *command: str, code: int | None = 0, seconds: float = 120
+    ) -> "subprocess.CompletedProcess[str]":
         """Runs a command as the user, within reach of the manager. `code` None takes any exit code."""
         done = subprocess.run(
-            [_SCRIPT, self.user, "do", *command], capture_output=True, text=True, timeout=120, check=False
+            [_SCRIPT, self.user, "do", *command], capture_output=True, text=True, timeout=seconds, check=False
         )
         assert code is None or done.returncode == code, f"{command}: {done.stdout}{done.stderr}"
         return done

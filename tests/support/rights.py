@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.daemon import Home
+from tests.support.daemon import PATIENCE, STARTED, Home, until
 
 _PR_CAPBSET_DROP = 24
 _DAC_OVERRIDE, _DAC_READ_SEARCH = 1, 2
@@ -47,3 +47,28 @@ def closed(path: Path) -> Iterator[None]:
         yield
     finally:
         path.chmod(kept)
+
+
+@contextmanager
+def running_bound_by_modes(home: Home) -> Iterator["subprocess.Popen[bytes]"]:
+    """A daemon that is up, and that a mode can shut out; stopped at the end."""
+    log = home.root / "bound.log"
+    with log.open("ab") as out:
+        process = subprocess.Popen(
+            home.arguments("run", "--log-format", "json"),
+            env=home.environment(),
+            stdout=out,
+            stderr=out,
+            preexec_fn=_drop if os.geteuid() == 0 else None,
+        )
+    STARTED.append(process)
+    try:
+        until(
+            lambda: home.figures().get("pid") == process.pid and home.figures().get("running"), "the daemon"
+        )
+        yield process
+        process.terminate()
+        assert process.wait(PATIENCE) == 0, log.read_text()[-2000:]
+    finally:
+        process.kill()
+        process.wait()

@@ -100,10 +100,13 @@ def found(home: Home) -> Verdict:
 def made_right(home: Home) -> Rebuilt:
     """What `rebuild` does, with the turns before it."""
     with home.tree() as tree:
-        for _ in range(3):
-            tree.everything()
-            home.hands.move(5.0)
-        return rebuild(tree)
+
+        def opening() -> None:
+            for _ in range(3):
+                tree.everything()
+                home.hands.move(5.0)
+
+        return rebuild(tree, opening=opening)
 
 
 def ours(home: Home) -> list[Path]:

@@ -195,7 +195,12 @@ def test_a_stream_that_is_left_is_forgotten(api: Api) -> None:
         (401, "GET", "/metrics", {"Authorization": "Bearer "}),
         (401, "GET", "/metrics", {"Authorization": "Bearer Grüße"}),
         (401, "GET", "/metrics", {"Authorization": "Basic b3A6b3A="}),
-        (401, "GET", "/metrics", {"Authorization": None, "Cookie": "swarmmemd=9999999999.x.y; swarmmemd=;a"}),
+        (
+            401,
+            "GET",
+            "/metrics",
+            {"Authorization": None, "Cookie": "swarmmemd-PORT=9999999999.x.y; swarmmemd-PORT=;a"},
+        ),
         (403, "GET", "/metrics", {"Host": "evil.example"}),
         (403, "GET", "/healthz", {"Host": "127.0.0.1"}),
         (403, "GET", "/healthz", {"Host": "127.0.0.1.evil.example:7768"}),
@@ -214,6 +219,7 @@ def test_a_stream_that_is_left_is_forgotten(api: Api) -> None:
 )
 def test_who_may_not_ask(api: Api, code: int, method: str, path: str, headers: dict[str, str | None]) -> None:
     given = {name: value.encode().decode("latin-1") if value else value for name, value in headers.items()}
+    given = {name: value.replace("PORT", str(api.port)) if value else value for name, value in given.items()}
     found = api.ask(method, path, headers=given)
     assert found.code == code
     is_refused(found.json)
@@ -262,6 +268,9 @@ def test_a_link_opens_the_panel_once(home: Home, api: Api) -> None:
     cookie = opened.headers["set-cookie"]
     assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(cookie.split("; "))
     assert api.token not in cookie
+    name = cookie.partition("=")[0]
+    assert str(api.port) in name  # another server's cookie does not take its place
+    assert api.get("/openapi.json")["components"]["securitySchemes"]["cookie"]["name"] == name
     again = api.ask("GET", path, headers={"Authorization": None})
     assert again.code == 403
     is_refused(again.json)
@@ -287,6 +296,8 @@ def test_a_browser_without_a_key_is_told_how_to_get_one(api: Api) -> None:
     found = api.ask("GET", "/link/used", headers={"Authorization": None, "Accept": "text/html,*/*"})
     assert (found.code, found.headers["content-type"]) == (403, "text/html; charset=utf-8")
     assert b"This link was used" in found.body
+    for path in ("/", "/link/used"):  # no key would mend that
+        is_refused(api.ask("GET", path, headers={"Host": "evil.example", "Accept": "text/html"}).json)
     assert b"swarmmemd serve --link" in found.body
 
 

@@ -112,6 +112,12 @@ def tear(home: Home, worker: str) -> Path:
     return path
 
 
+def troubles(home: Home) -> dict[str, str]:
+    """What `status` says is wrong, and why."""
+    found = json.loads((home.state / "status.json").read_bytes())["troubles"]
+    return {one["what"]: one["reason"] for one in found}
+
+
 def test_a_hang_up_takes_another_settle_time(home: Home) -> None:
     with configured(home, "coexist: {settle_ms: 60000}\n") as (file, daemon):
         torn = tear(home, "worker-1")
@@ -133,6 +139,7 @@ def test_a_hang_up_with_another_root_says_restart(home: Home) -> None:
         until(lambda: daemon.logged(level="warning"), "the refusal")
         (line,) = daemon.logged(level="warning")
         assert "restart" in line["event"]
+        until(lambda: troubles(home) == {"configuration": "changed roots need a restart"}, "status to say so")
         home.write("worker-1", dispatched(_MISSION))
         home.looked_at()
         assert home.types() == ["mission-start", "dispatch"]
@@ -144,6 +151,10 @@ def test_a_hang_up_with_a_bad_file_goes_on_with_the_old_one(home: Home) -> None:
         daemon.signal(signal.SIGHUP)
         until(lambda: daemon.logged(level="error"), "the refusal")
         assert "log.level" in daemon.logged(level="error")[0]["reason"]
+        until(lambda: "log.level" in troubles(home).get("configuration", ""), "status to say so")
+        file.write_text("log: {level: info}\n")
+        daemon.signal(signal.SIGHUP)
+        until(lambda: troubles(home) == {}, "it to be well again")
         home.write("worker-1", dispatched(_MISSION))
         home.looked_at()
         assert home.types() == ["mission-start", "dispatch"]

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import patch
 
 import msgspec
 import pytest
@@ -157,6 +158,17 @@ def _link(clinic: Clinic) -> Callable[[], object]:
     return path.unlink
 
 
+def _dangling(clinic: Clinic) -> Callable[[], object]:
+    clinic.manager.shadow.parent.mkdir(parents=True)
+    clinic.manager.shadow.symlink_to("/gone")
+
+    def take_back() -> None:
+        clinic.manager.shadow.unlink()
+        clinic.manager.shadow.parent.rmdir()
+
+    return take_back
+
+
 def _unit_of(script: str) -> Callable[[Clinic], Callable[[], object]]:
     def plant(clinic: Clinic) -> Callable[[], object]:
         text = unit.marked_unit((script.format(home=clinic.home.root), *clinic.argv[1:]))
@@ -201,6 +213,8 @@ PLANTED: dict[str, tuple[str, Callable[[Clinic], Callable[[], object]]]] = {
     "a program of another version": ("program-version", _old_program),
     "an older unit that wins": ("older-unit", lambda c: _make(c.manager.shadow)),
     "a service of the whole system": ("two-scopes", lambda c: _make(c.home.root / "system.service")),
+    "a definition that the manager does not know": ("not-loaded", lambda c: _told(c, loaded=False)),
+    "an older unit that is a dangling link": ("older-unit", _dangling),
     "a service that is not enabled": ("not-enabled", lambda c: _told(c, enabled=False)),
     "a unit that was not read again": ("reload", lambda c: _told(c, outdated=True)),
     "a user whose services end at logout": ("linger", lambda c: _told(c, stays=False)),
@@ -262,6 +276,41 @@ def test_a_journal_that_is_damaged_or_newer(ill: Clinic) -> None:
     assert set(ill.names()) == {"journal", "not-running"}
 
 
+def test_a_service_with_another_state_folder(ill: Clinic) -> None:
+    ill.tell(pid=os.getpid())
+    assert ill.names() == ["other-state"]
+    assert str(ill.home.state) in examine(ill.patient())[0].what
+
+
+def test_a_journal_that_cannot_be_opened(ill: Clinic) -> None:
+    journal = ill.home.state / "journal.db"
+    for path in ill.home.state.glob("journal.db*"):
+        path.unlink()
+    journal.mkdir()
+    found = {one.name: one.what for one in examine(ill.patient())}
+    assert found.keys() == {"journal", "not-running"}
+    assert str(journal) in found["journal"]
+
+
+def test_a_link_in_the_state_folder(ill: Clinic) -> None:
+    (ill.home.state / "inbox").symlink_to("inbox")
+    assert set(ill.names()) == {"link", "not-running"}
+
+
+def test_files_that_go_while_doctor_looks_are_no_finding(clinic: Clinic) -> None:
+    """The daemon replaces files all the time."""
+    folder = clinic.home.profiles / "w1" / "memory"
+    kept = Path.lstat
+
+    def gone(path: Path) -> os.stat_result:
+        if path.parent == folder:
+            raise FileNotFoundError(2, "No such file or directory", str(path))
+        return kept(path)
+
+    with patch.object(Path, "lstat", gone):
+        assert clinic.names() == []
+
+
 def test_a_clock_that_was_set_back(ill: Clinic) -> None:
     with closing(sqlite3.connect(ill.home.state / "journal.db")) as db:
         db.create_function("later", 1, lambda line: re.sub(rb'"at":"\d{4}', b'"at":"2999', bytes(line)))
@@ -313,6 +362,13 @@ def test_the_probe_goes_through_and_a_broken_program_is_told(monkeypatch: pytest
     monkeypatch.setattr(sys, "executable", "/bin/false")
     found = self_test()
     assert [(type(one), one.name) for one in found] == [(Finding, "self-test")]
+
+
+def test_without_room_for_a_temporary_folder_the_self_test_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    assert [(one.name, bool(one.mend)) for one in self_test()] == [("self-test", True)]
 
 
 def test_the_command_says_it_to_people_and_programs(home: Home) -> None:

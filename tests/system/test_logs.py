@@ -122,6 +122,24 @@ def test_the_daemon_leaves_its_log_and_the_command_shows_it(home: Home) -> None:
     assert len(raw) == 3
     assert raw[-1]["event"] == "stopped"
     assert home.command("service", "logs", "-n", "1").stdout.count("\n") == 1
+    none = home.command("service", "logs", "-n", "0")
+    assert (none.returncode, none.stdout, none.stderr) == (0, "", "")
+
+
+def test_an_old_log_is_not_shown_for_what_journald_has_now(home: Home) -> None:
+    (home.state / "log").mkdir(parents=True)
+    (home.state / "log" / NAME).write_text('{"event": "long ago"}\n')
+    fake = home.root / "bin" / "journalctl"
+    fake.parent.mkdir()
+    fake.write_text('#!/bin/sh\necho "journald has it: $@"\n')
+    fake.chmod(0o755)
+    home.environment = lambda: {  # type: ignore[method-assign]
+        **Home.environment(home),
+        "PATH": f"{fake.parent}:{os.environ['PATH']}",
+    }
+    shown = home.command("service", "logs", "--supervisor", "systemd", "--log-files", "0", "-n", "3")
+    assert shown.stdout.startswith("journald has it: --user --unit=swarmmemd.service --lines=3")
+    assert "long ago" in home.command("service", "logs", "--supervisor", "systemd").stdout
 
 
 def test_without_files_there_is_none(home: Home) -> None:

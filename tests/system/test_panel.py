@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import SERVED
+from tests.support.api import SERVED, api_of
 from tests.support.browser import Browser, browser, executable
 from tests.support.daemon import STARTED, Daemon, Home, answered, dispatched, put_file, running, until
 
@@ -89,6 +89,79 @@ def test_a_worker_s_memory_is_shown_as_pages_and_stays_current(home: Home, page:
     page.shows("No handoff yet", "#page")
 
 
+def test_the_open_page_goes_on_with_its_worker_to_the_next_mission(home: Home, page: Browser) -> None:
+    home.write("mover-3", dispatched("mission-a", "Lay the floor"))
+    page.click("[data-worker=mover-3] button")
+    page.shows("Mission mission-a — Lay the floor", "#page h3")
+    page.shows("Lay the floor · executing", "#sheet-about")
+    home.write("mover-3", dispatched("mission-b", "Raise the roof", lastDispatchAt=1_777_000_090_000))
+    page.shows("Mission mission-b — Raise the roof", "#page h3")
+    page.shows("Raise the roof · executing", "#sheet-about")
+
+
+def test_cards_stay_current_in_a_swarm_that_is_never_quiet(home: Home, page: Browser) -> None:
+    """An event every few milliseconds puts nothing off, and touches no other card."""
+    home.write("busy-10", dispatched("mission-1", "Hurry"))
+    home.write("busy-9", dispatched("mission-1", "Hurry"))
+    page.shows("Hurry", "[data-worker=busy-10]")
+    page.shows("Hurry", "[data-worker=busy-9]")
+    names = page.js("[...document.querySelectorAll('.open')].map(n => n.innerText)")
+    assert names.index("busy-9") < names.index("busy-10")
+    page.js("window.kept = document.querySelector('[data-worker=busy-10] .title').firstChild; 0")
+    api = api_of(home)
+    body = {"workerId": "busy-9", "kind": "mission", "missionId": "mission-1", "content": "Panting"}
+
+    def seen() -> bool:
+        api.post(**body)
+        return "Panting" in page.text("[data-worker=busy-9]")
+
+    until(seen, "the card of one that never rests")
+    assert page.js("window.kept.isConnected")
+
+
+def test_each_text_begins_where_its_writing_begins(home: Home, page: Browser) -> None:
+    arabic = "أصلح المحلل (parser.py) ثم اختبره"
+    home.write("writer-6", dispatched("mission-rtl", arabic))
+    home.looked_at()
+    home.write("writer-6", answered("mission-rtl", arabic, "BLOCKED"))
+    page.shows(arabic, "[data-worker=writer-6] .blockers")
+    page.shows(arabic, "#events")
+    page.click("[data-worker=writer-6] button")
+    page.shows(arabic, "#page")
+
+    def directions(selector: str) -> set[str]:
+        nodes = (
+            f"[...document.querySelectorAll({json.dumps(selector)})].filter(n => n.innerText.startsWith('أ'))"
+        )
+        return set(page.js(f"{nodes}.map(n => getComputedStyle(n).direction)"))
+
+    for selector in (
+        "[data-worker=writer-6] .title",
+        ".blockers li",
+        "#events .what",
+        "#page p",
+        "#sheet-about bdi",
+    ):
+        assert directions(selector) == {"rtl"}, selector
+    assert page.js("getComputedStyle(document.querySelector('#page h3')).direction") == "ltr"
+
+
+def test_who_opens_a_used_link_is_told_how_to_get_another(home: Home, page: Browser) -> None:
+    address = home.figures()["api"]
+    page.open(f"{address}/link/used")
+    page.shows("This link was used", "h1 + p")
+    page.shows("swarmmemd serve --link", "pre")
+    page.window(320, 600, dark=True)
+    assert page.js("document.documentElement.scrollWidth") <= 320
+    page.js((files("axe_core_python") / "axe.min.js").read_text() + "; 0")
+    assert violations(page) == []
+    assert page.js("getComputedStyle(document.body).backgroundColor") == "rgb(21, 23, 26)"
+    assert all("403" in line for line in page.said), page.said
+    page.said.clear()
+    page.open(address + "/")
+    page.shows("Live", "#link")
+
+
 def test_a_search_marks_what_was_found(page: Browser) -> None:
     page.js("document.querySelector('#query').focus()")
     page.type("NAILS used")
@@ -104,6 +177,11 @@ def test_a_search_marks_what_was_found(page: Browser) -> None:
 
 
 def test_everything_can_be_done_with_the_keyboard(page: Browser) -> None:
+    page.shows("Build the shed", "#cards")
+    page.tab_to("Skip to what happens")
+    page.press("Enter")
+    until(lambda: page.focused() == "stream", "the stream to have the focus")
+    page.reload()
     page.shows("Build the shed", "#cards")
     page.tab_to("Skip to the workers")
     page.press("Enter")
@@ -143,6 +221,9 @@ def test_hostile_content_stays_text_and_breaks_no_layout(home: Home, page: Brows
         page.window(width, 800)
         for part in ("html", "#page", "#sheet"):
             assert page.js(f"document.querySelector('{part}').scrollWidth") <= width, (width, part)
+        assert (
+            page.js("new Set([...document.querySelectorAll('[role=tab]')].map(n => n.offsetTop)).size") == 1
+        )
     assert page.js("document.title") == "Swarm memory"
     assert page.js("document.querySelectorAll('#page img, #page script, #page a, #events img').length") == 0
     assert "\u202e" not in page.text("#page")
@@ -168,6 +249,34 @@ def test_hostile_content_stays_text_and_breaks_no_layout(home: Home, page: Brows
         ),
         ("[y](javascript:z) <b>", "<p>[y](javascript:z) &lt;b&gt;</p>"),
         ("####### seven", "<p>####### seven</p>"),
+        (
+            "- [x] done\n- [ ] *open*",
+            (
+                '<ul><li><span role="img" aria-label="done">☑</span> done</li>'
+                '<li><span role="img" aria-label="open">☐</span> <em>open</em></li></ul>'
+            ),
+        ),
+        (
+            "__a__ (_b c_) snake_case_name __init__.py, _private",
+            "<p><strong>a</strong> (<em>b c</em>) snake_case_name __init__.py, _private</p>",
+        ),
+        (
+            "See <https://e.example/a_b_c>, or (http://e.example/x?y=1).",
+            (
+                '<p>See &lt;<a href="https://e.example/a_b_c" rel="noopener noreferrer" target="_blank">'
+                "https://e.example/a_b_c</a>&gt;, or "
+                '(<a href="http://e.example/x?y=1" rel="noopener noreferrer" target="_blank">http://e.example/x?y=1</a>).</p>'
+            ),
+        ),
+        (
+            "Why:\n| File | Why |\n|---|:-:|\n| `a|b` | \\| <b> |\nx | y | z\nend",
+            (
+                '<p>Why:</p><div class="table" tabindex="0"><table><thead><tr><th scope="col">File</th>'
+                '<th scope="col">Why</th></tr></thead><tbody><tr><td>`a</td><td>b`</td></tr>'
+                "<tr><td>x</td><td>y</td></tr></tbody></table></div><p>end</p>"
+            ),
+        ),
+        (r"a \| b" + "\n---|---", r"<p>a \| b ---|---</p>"),
         ("", ""),
     ],
 )
@@ -178,7 +287,10 @@ def test_markdown_becomes_what_it_means(page: Browser, text: str, shown: str) ->
 
 def test_no_text_takes_long_to_show(page: Browser) -> None:
     """Texts that make a careless renderer go back and forth without end."""
-    for piece in ("*a", "[", "`", "- ", "> ", "[a](", "**a*", "#", "  - x\n"):
+    for piece in (
+        *("*a", "[", "`", "- ", "> ", "[a](", "**a*", "#", "  - x\n"),
+        *("_a", " _a", " __a_", "https://a.", "|", "|-", "| a\n|-\n", "- [x] "),
+    ):
         made = "import('/markdown.js').then(m => m.render(%s.repeat(100000)).childNodes.length)"
         page.js(made % json.dumps(piece))
 
@@ -213,8 +325,12 @@ def test_the_stream_goes_on_after_a_restart_of_the_daemon(home: Home, page: Brow
     assert daemon.stop() == 0
     page.shows("Disconnected. Trying again", "#link")
     assert "Build the shed" in page.text("#cards")
+    page.click("[data-worker=builder-1] button")
+    page.shows("It cannot be read right now: there is no connection", "#page")
     home.write("builder-1", answered("mission-1", "The shed stands after all"))
     with running(home, "--api-enabled", "--api-listen", f"127.0.0.1:{port}"):
+        page.shows("The shed stands after all", "#page")
+        page.press("Escape")
         page.shows("The shed stands after all", "#events")
         page.shows("Live", "#link")
         seen = page.js("[...document.querySelectorAll('#events li')].map(n => Number(n.dataset.seq))")

@@ -167,6 +167,14 @@ def test_a_working_folder_that_is_gone_is_told(home: Home) -> None:
     assert "is gone" not in home.command("resume", "builder-1").stdout
 
 
+@pytest.mark.parametrize("folder", ["/" + "x" * 5000, "/a\ud800", "/dev/null/below", "/etc/hostname"])
+def test_a_working_folder_that_cannot_be_is_no_reason_to_give_up(home: Home, folder: str) -> None:
+    home.write("builder-1", partly(cwd=folder))
+    done = home.command("resume", "builder-1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Next action: Nail the roof" in done.stdout
+
+
 @pytest.mark.parametrize("limit", [1000, 2000, 4000, 8000])
 def test_the_oldest_is_left_out_first_and_the_next_action_never(home: Home, limit: int) -> None:
     episodes = home.profiles / "builder-1" / "memory" / "episodes"

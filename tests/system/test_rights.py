@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.daemon import Home, dispatched
-from tests.support.rights import CAN_BE_REFUSED, bound_by_modes, closed
+from tests.support.daemon import Home, dispatched, until
+from tests.support.rights import CAN_BE_REFUSED, bound_by_modes, closed, running_bound_by_modes
 
 pytestmark = pytest.mark.skipif(not CAN_BE_REFUSED, reason="root may read everything")
 
@@ -138,6 +138,16 @@ def test_a_briefing_says_what_is_missing_in_it(told: Home, tmp_path: Path, close
     assert any(str(path) in text for text in found["unread"])
 
 
+def test_a_working_folder_that_may_not_be_looked_at_is_not_gone(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.write("swarm5", dispatched("mission-x", cwd=str(home.root / "closed" / "worktree")))
+    (home.root / "closed" / "worktree").mkdir(parents=True)
+    with closed(home.root / "closed"):
+        done = bound_by_modes(home, "resume", "swarm5")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "is gone" not in done.stdout
+
+
 def test_another_worker_s_closed_profile_stops_no_search(told: Home, tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     shutil.copytree(told.profiles, home.profiles, dirs_exist_ok=True)
@@ -152,3 +162,21 @@ def test_another_worker_s_closed_profile_stops_no_search(told: Home, tmp_path: P
             assert "private" not in done.stderr
         assert bound_by_modes(home, "search", "xylophone").returncode == 77
     assert home.command("search", "xylophone").returncode == 1
+
+
+@pytest.mark.parametrize("part", ["", "memory", "memory/handoffs", "memory/missions"])
+def test_the_daemon_goes_on_where_one_worker_is_closed_to_it(home: Home, part: str) -> None:
+    for worker in ("swarm5", "swarm6"):
+        home.write(worker, dispatched("mission-x"))
+        (home.profiles / worker / "memory" / "handoffs").mkdir(parents=True)
+    with running_bound_by_modes(home) as daemon:
+        until(lambda: len(home.types()) == 4 and home.backlog() == (0, 0), "the dispatches")
+        with closed(home.profiles / "swarm5" / part):
+            for worker in ("swarm5", "swarm6", "swarm5", "swarm6"):
+                done = home.command("note", "--worker", worker, "--wait", "painted")
+                assert done.returncode == 0, done.stderr
+            home.looked_at()
+        until(lambda: home.backlog() == (0, 0), "what waited")
+        lines = (home.mission("swarm5", "mission-x") / "events.jsonl").read_text()
+        assert lines.count('"painted"') == 2
+        assert daemon.poll() is None

@@ -251,6 +251,13 @@ def test_an_update_that_fails_leaves_a_stopped_agent_stopped(mac: Mac) -> None:
     assert mac.service("status", code=3).stdout
 
 
+def test_who_waits_no_longer_leaves_nothing_half_done(mac: Mac) -> None:
+    with patch("swarmmemd.install.health.Health.wait", side_effect=KeyboardInterrupt):
+        mac.service("install", code=130)
+    assert not mac.plist.exists()
+    assert not mac.now()["loaded"]
+
+
 def test_lingering_is_no_thing_of_launchd(mac: Mac) -> None:
     assert "systemd" in mac.service("install", "--linger", code=2).stderr
     assert not mac.plist.exists()

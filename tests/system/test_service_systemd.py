@@ -177,8 +177,10 @@ def test_doctor_goes_on_where_a_root_is_closed(user: UserManager) -> None:
     user.swarmmemd("service", "install")
     closed = user.home / ".hermes"
     closed.mkdir(mode=0o700)
+    os.chown(user.state / "inbox", 0, 0)
     found = user.asked("doctor", "--no-self-test", code=1)["findings"]
     assert any(one["name"] == "root-denied" and ".hermes/profiles" in one["what"] for one in found)
+    assert any(one["name"] == "closed" and str(user.state / "inbox") in one["what"] for one in found)
     assert "linger" in [one["name"] for one in found]
 
 
@@ -327,6 +329,16 @@ def test_a_shared_folder_that_is_closed_keeps_no_worker_from_its_memory(user: Us
     assert len(lines) == 1
     chown(user, ".openclaw/workspace/memory")
     until(lambda: "shared root" not in user.swarmmemd("status").stdout, "it to be well again")
+
+
+def test_a_state_folder_that_was_taken_away_is_no_riddle(user: UserManager) -> None:
+    user.swarmmemd("service", "install")
+    user.state.rename(user.home / "kept")
+    assert "holds no lock" in user.swarmmemd("service", "status", code=3).stdout
+    found = user.asked("doctor", "--no-self-test", code=1)["findings"]
+    assert "other-state" in [one["name"] for one in found]
+    user.swarmmemd("service", "restart")
+    assert user.asked("service", "status")["daemon"]["by_service"]
 
 
 def test_systemd_is_told_how_far_it_is(user: UserManager) -> None:

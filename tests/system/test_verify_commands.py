@@ -177,3 +177,15 @@ def test_a_damaged_journal_is_named_and_made_again(worked: Home, damage: Any) ->
 def test_without_a_journal_there_is_nothing_to_compare_with(home: Home) -> None:
     done = home.command("verify")
     assert (done.returncode, done.stdout) == (74, "")
+
+
+def test_what_rebuild_cannot_mend_it_says_and_ends_as_verify_does(worked: Home) -> None:
+    path = worked.state / "audit.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([lines[0].replace(b'"bytes":', b'"bytes":1', 1), *lines[1:]]))
+    assert worked.command("verify").returncode == 1
+    for options in (["--dry-run"], []):
+        done = worked.command("rebuild", *options)
+        assert done.returncode == 1
+        assert f"{path}:1: " in done.stderr
+        assert done.stdout == ""

@@ -34,6 +34,9 @@ def test_what_is_installed_differs_from_the_example_in_program_and_mark_only() -
 def test_words_are_quoted_for_systemd() -> None:
     assert unit.words(ODD[:4]) == '"/opt/my tools/swarmmemd" run --state-dir /srv/100%%/$$x'
     assert unit.argv_of(unit.marked_unit(ODD)) == ODD
+    dollar = ("/opt/$x/100%/swarmmemd", "$x")
+    assert unit.words(dollar) == "/opt/$x/100%%/swarmmemd $$x", "systemd expands no variable in the program"
+    assert unit.argv_of(unit.marked_unit(dollar)) == dollar
 
 
 def test_launchd_gets_the_words_as_they_are() -> None:

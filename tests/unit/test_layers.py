@@ -60,7 +60,15 @@ PURE = {
     *("remember", "render"),
     *("memory.appends", "sources.document", "sources.ledger", "sources.portion", "sources.roster"),
     *("sources.rows", "sources.runtime", "sources.terminal"),
-    *("recall.ages", "recall.briefing", "recall.lines", "recall.suspicion", "recall.terms", "recall.words"),
+    *(
+        "recall.ages",
+        "recall.briefing",
+        "recall.lines",
+        "recall.suspicion",
+        "recall.terms",
+        "recall.troubles",
+        "recall.words",
+    ),
     *("install.mark", "install.unit", "install.agent"),
     "web.metrics",
 }

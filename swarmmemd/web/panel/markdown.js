@@ -4,8 +4,17 @@ const LIMIT = 200_000;
 const SAFE = /^(https?:|mailto:)/i;
 // Control characters, and those that turn the direction of writing around: shown, not obeyed.
 const HARMFUL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
-// Bounded, so that a text of nothing but openings takes no longer than another.
-const INLINE = /`([^`\n]{1,2000})`|\*\*([^*\n]{1,2000})\*\*|(?<![\w*])\*([^*\s][^*\n]{0,1000})\*(?![\w*])|\[([^\]\n]{1,500})\]\(([^()\s]{1,1000})\)/g;
+const DIVIDER = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
+// `__init__.py` is a name, no emphasis. Bounded, so that a text of nothing but openings takes no longer than another.
+const INLINE = new RegExp([
+  "`(?<code>[^`\\n]{1,2000})`",
+  "\\*\\*(?<strong>[^*\\n]{1,2000})\\*\\*",
+  "(?<![^\\s(])__(?<strong2>[^_\\n]{1,2000})__(?![^\\s),;:!?])",
+  "(?<![\\w*])\\*(?<weak>[^*\\s][^*\\n]{0,1000})\\*(?![\\w*])",
+  "(?<![^\\s(])_(?<weak2>[^_\\s][^_\\n]{0,1000})_(?![^\\s).,;:!?])",
+  "\\[(?<label>[^\\]\\n]{1,500})\\]\\((?<target>[^()\\s]{1,1000})\\)",
+  "(?<![\\w/])(?<address>https?://[^\\s<>()\\[\\]\"'`*|]{0,1000}[^\\s<>()\\[\\]\"'`*|.,;:!?])",
+].join("|"), "g");
 
 export const clean = (text) => String(text ?? "").replace(HARMFUL, "\ufffd");
 
@@ -19,20 +28,48 @@ export function el(name, attributes = {}, ...children) {
   return node;
 }
 
+const link = (target, label) => el("a", { href: target, rel: "noopener noreferrer", target: "_blank" }, label);
+
 function inline(parent, text) {
   let at = 0;
   for (const found of text.matchAll(INLINE)) {
     parent.append(text.slice(at, found.index));
-    const [whole, code, strong, weak, label, target] = found;
-    if (code !== undefined) parent.append(el("code", {}, code));
-    else if (strong !== undefined) parent.append(inline(el("strong"), strong));
-    else if (weak !== undefined) parent.append(inline(el("em"), weak));
-    else if (SAFE.test(target)) parent.append(el("a", { href: target, rel: "noopener noreferrer", target: "_blank" }, label));
+    const [whole] = found;
+    const { code, strong, strong2, weak, weak2, label, target, address } = found.groups;
+    if (code) parent.append(el("code", {}, code));
+    else if (strong ?? strong2) parent.append(inline(el("strong"), strong ?? strong2));
+    else if (weak ?? weak2) parent.append(inline(el("em"), weak ?? weak2));
+    else if (address) parent.append(link(address, address));
+    else if (SAFE.test(target)) parent.append(link(target, label));
     else parent.append(whole);
     at = found.index + whole.length;
   }
   parent.append(text.slice(at));
   return parent;
+}
+
+function item(text) {
+  const [, box, what] = /^\[([ xX])\] (.*)$/.exec(text) ?? [null, null, text];
+  if (!box) return inline(el("li"), what);
+  const done = box !== " ";
+  return inline(el("li", {}, el("span", { role: "img", "aria-label": done ? "done" : "open" }, done ? "\u2611" : "\u2610"), " "), what);
+}
+
+const cells = (line) => line.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
+
+const isTable = (lines, at) => lines[at].includes("|") && DIVIDER.test(lines[at + 1] ?? "") && cells(lines[at]).length === cells(lines[at + 1]).length;
+
+// A table: each row has the cells that the heading has.
+function table(lines, from) {
+  const heads = cells(lines[from]);
+  let at = from + 2;
+  const rows = [];
+  for (; at < lines.length && lines[at].includes("|"); at += 1) {
+    const given = cells(lines[at]);
+    rows.push(el("tr", {}, ...heads.map((_, n) => inline(el("td"), given[n] ?? ""))));
+  }
+  const head = el("thead", {}, el("tr", {}, ...heads.map((text) => inline(el("th", { scope: "col" }), text))));
+  return [el("div", { class: "table", tabindex: "0" }, el("table", {}, head, el("tbody", {}, ...rows))), at];
 }
 
 // One level of list items; deeper ones are parts of the item above them.
@@ -49,7 +86,7 @@ function list(lines, from, indent) {
       at = next;
       continue;
     }
-    node.append(inline(el("li"), found[2]));
+    node.append(item(found[2]));
     at += 1;
     while (at < lines.length && /^\s{2,}\S/.test(lines[at]) && !/^\s*(?:[-*+]|\d+[.)]) /.test(lines[at])) {
       inline(node.lastChild, " " + lines[at].trim());
@@ -93,6 +130,11 @@ export function render(source, top = 3) {
       flush();
       out.append(el("hr"));
       at += 1;
+    } else if (isTable(lines, at)) {
+      flush();
+      const [node, next] = table(lines, at);
+      out.append(node);
+      at = next;
     } else if (/^>/.test(line)) {
       flush();
       let end = at;

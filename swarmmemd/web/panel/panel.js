@@ -12,10 +12,30 @@ const NOTHING = {
 };
 
 const ask = async (path) => {
-  const answer = await fetch(path, { headers: { Accept: "application/json" } });
+  const answer = await fetch(path, { headers: { Accept: "application/json" } })
+    .catch(() => { throw new Error("there is no connection"); });
   const content = await answer.json();
   if (!answer.ok) throw Object.assign(new Error(content.error ?? answer.statusText), { code: answer.status });
   return content;
+};
+
+// Soon after it is asked for, and never twice at once: what is asked for all the time is done all the time.
+const soon = (work, wait) => {
+  let due = false;
+  let busy = false;
+  const run = async () => {
+    busy = true;
+    while (due) {
+      await new Promise((done) => setTimeout(done, wait));
+      due = false;
+      await work();
+    }
+    busy = false;
+  };
+  return () => {
+    due = true;
+    if (!busy) run();
+  };
 };
 
 const short = (path) => clean(path).split("/").slice(-4).join("/");
@@ -45,8 +65,8 @@ let known = [];
 
 function card(id) {
   const parts = {
-    name: el("button", { type: "button", class: "open", onclick: () => { location.hash = `worker=${id}`; } }),
-    status: el("span", { class: "chip" }), about: el("p", { class: "soft" }), title: el("p", { class: "title" }),
+    name: el("button", { type: "button", class: "open", dir: "auto", onclick: () => { location.hash = `worker=${id}`; } }),
+    status: el("span", { class: "chip" }), about: el("p", { class: "soft", dir: "auto" }), title: el("p", { class: "title", dir: "auto" }),
     mission: el("p", { class: "id" }), blockers: el("div", { class: "blockers" }), next: el("p", { class: "next" }),
     last: el("p", { class: "last" }),
   };
@@ -64,6 +84,9 @@ const put = (node, ...children) => {
 function show(one) {
   if (!cards.has(one.workerId)) cards.set(one.workerId, card(one.workerId));
   const its = cards.get(one.workerId);
+  const told = JSON.stringify(one);
+  if (its.told === told) return;
+  its.told = told;
   its.root.dataset.status = one.status ?? "none";
   its.name.textContent = clean(one.name);
   its.status.textContent = one.status ?? "no mission";
@@ -72,15 +95,16 @@ function show(one) {
   put(its.title, one.title ? clean(one.title) : null);
   put(its.mission, one.missionId);
   put(its.blockers, ...(one.blockers.length
-    ? [el("strong", {}, "Blocked by"), el("ul", {}, ...one.blockers.map((text) => el("li", {}, clean(text))))] : []));
+    ? [el("strong", {}, "Blocked by"), el("ul", {}, ...one.blockers.map((text) => el("li", { dir: "auto" }, clean(text))))] : []));
   put(its.next, ...(one.nextAction && one.status !== "complete"
-    ? [el("span", { class: "soft" }, "Next: "), clean(one.nextAction)] : []));
+    ? [el("span", { class: "soft" }, "Next: "), el("bdi", {}, clean(one.nextAction))] : []));
   const last = one.lastEvent;
   put(its.last, ...(last
-    ? [el("span", { class: "kind" }, last.type), " ", stamp(last.at), el("span", { class: "what" }, clean(last.summary))]
+    ? [el("span", { class: "kind" }, last.type), " ", stamp(last.at), el("span", { class: "what", dir: "auto" }, clean(last.summary))]
     : [el("span", { class: "soft" }, "Nothing recorded yet")]));
 }
 
+const alphabet = new Intl.Collator("en", { numeric: true });
 const rank = (one) => (ORDER.indexOf(one.status) + ORDER.length + 1) % (ORDER.length + 1);
 
 async function refresh() {
@@ -92,7 +116,7 @@ async function refresh() {
     else if (!known.length) said("workers-said", "The memory cannot be read right now. It is tried again.");
     return;
   }
-  known = content.workers.sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
+  known = content.workers.sort((a, b) => rank(a) - rank(b) || alphabet.compare(a.name, b.name));
   known.forEach(show);
   const ids = known.map((one) => one.workerId);
   for (const [id, its] of cards) if (!ids.includes(id)) { its.root.remove(); cards.delete(id); }
@@ -103,6 +127,7 @@ async function refresh() {
   said("workers-said", known.length ? "" : "No workers yet. A worker appears here when its profile holds a runtime.json, or when swarm.yaml names it.");
   const counted = ORDER.map((word) => [known.filter((one) => one.status === word).length, word]).filter(([n]) => n);
   $("tally").textContent = counted.map(([n, word]) => `${n} ${word}`).join(" · ");
+  follow();
   tell(content.running ? "" : "The daemon is not running. This is the memory as it was left; nothing new is recorded until it starts: swarmmemd run");
 }
 
@@ -112,10 +137,6 @@ function tell(text) {
   $("notice").hidden = !text;
 }
 
-const soon = (work, wait) => {
-  let timer = 0;
-  return () => { clearTimeout(timer); timer = setTimeout(work, wait); };
-};
 const refreshSoon = soon(refresh, 250);
 
 // The stream
@@ -123,18 +144,20 @@ const refreshSoon = soon(refresh, 250);
 let source = null;
 let lastId = null;
 let paused = false;
-const waiting = [];
+let waiting = [];
+let missed = 0;
 
 function connect() {
   source?.close();
   source = new EventSource(lastId === null ? "/api/events?recent=30" : `/api/events?after=${lastId}`);
-  source.onopen = () => { linked("live", "Live"); refresh(); };
+  source.onopen = () => { linked("live", "Live"); refreshSoon(); reopenSoon(); };
   source.onmessage = (message) => {
     lastId = message.lastEventId;
     const event = JSON.parse(message.data);
     if (paused) {
-      waiting.push(event);
-      $("pause").textContent = `Go on (${waiting.length} new)`;
+      waiting = [...waiting, event].slice(-SHOWN_EVENTS);
+      missed += 1;
+      $("pause").textContent = `Go on (${missed} new)`;
     } else {
       add(event);
     }
@@ -159,7 +182,7 @@ function add(event) {
   const state = event.event?.state && event.event.state !== event.type.toUpperCase() ? ` ${event.event.state}` : "";
   $("events").prepend(el("li", { "data-type": event.type, "data-seq": event.seq },
     el("p", { class: "head" }, el("span", { class: "kind" }, event.type + state), " ", event.workerId, " ", stamp(event.at)),
-    el("p", { class: "what" }, clean(event.summary)),
+    el("p", { class: "what", dir: "auto" }, clean(event.summary)),
     event.missionId ? el("p", { class: "id" }, event.missionId) : null));
   while ($("events").children.length > SHOWN_EVENTS) $("events").lastChild.remove();
 }
@@ -168,7 +191,10 @@ $("pause").addEventListener("click", () => {
   paused = !paused;
   $("pause").setAttribute("aria-pressed", String(paused));
   $("pause").textContent = paused ? "Go on" : "Pause";
-  if (!paused) waiting.splice(0).forEach(add);
+  if (paused) return;
+  waiting.forEach(add);
+  waiting = [];
+  missed = 0;
 });
 
 // Search
@@ -215,7 +241,7 @@ function result(hit, query) {
   const whose = known.some((one) => one.workerId === hit.workerId)
     ? el("a", { href: `#worker=${hit.workerId}` }, hit.workerId) : el("b", {}, hit.workerId ?? "shared");
   return el("li", {}, el("p", { class: "head" }, whose, " ", hit.type ? el("span", { class: "kind" }, hit.type) : null, " ", stamp(hit.at)),
-    el("p", { class: "what" }, ...text), el("p", { class: "id", title: clean(hit.path) }, where));
+    el("p", { class: "what", dir: "auto" }, ...text), el("p", { class: "id", title: clean(hit.path) }, where));
 }
 
 function closeSearch() {
@@ -232,11 +258,22 @@ $("found-close").addEventListener("click", () => { closeSearch(); $("query").foc
 
 // One worker's memory
 
+const BLOCKS = "p, ul, ol, blockquote, h3, h4, h5, h6, th, td";
 let opened = null;
 let kind = "mission";
+let shown = "";
+
+// A file as rendered Markdown; each part of it begins on the side where its writing begins.
+function paper(file) {
+  const text = render(file.content);
+  for (const block of text.querySelectorAll(BLOCKS)) block.dir = "auto";
+  return el("section", { class: "paper" }, el("p", { class: "id", title: clean(file.path) }, short(file.path)), text);
+}
+
 const tabs = [...$("tabs").children];
 
 async function openPage(fresh) {
+  if (!opened) return;
   const its = opened;
   for (const tab of tabs) {
     const chosen = tab.dataset.kind === kind;
@@ -248,22 +285,20 @@ async function openPage(fresh) {
   const asked = new URLSearchParams({ workerId: its.workerId, kind });
   if (its.missionId && kind === "mission") asked.set("missionId", its.missionId);
   const wanted = kind;
-  let nodes;
-  try {
-    const { files } = await ask(`/api/swarm-memory?${asked}`);
-    const pages = files.filter((file) => file.name.endsWith(".md") && (kind !== "mission" || file.name === "SUMMARY.md"));
-    nodes = pages.map((file) => el("section", { class: "paper" }, el("p", { class: "id", title: clean(file.path) }, short(file.path)), render(file.content)));
-    if (!nodes.length) nodes = [el("p", { class: "said" }, NOTHING[kind])];
-  } catch (error) {
-    nodes = [el("p", { class: "said" }, `It cannot be read right now: ${clean(error.message)}`)];
-  }
-  if (its !== opened || wanted !== kind) return;
+  const { files, error } = await ask(`/api/swarm-memory?${asked}`).catch((error) => ({ error }));
+  if (its.workerId !== opened?.workerId || its.missionId !== opened.missionId || wanted !== kind) return;
+  if (error && !fresh) return; // what somebody is reading stays
+  const pages = files?.filter((file) => file.name.endsWith(".md") && (kind !== "mission" || file.name === "SUMMARY.md"));
+  const now = error ? `It cannot be read right now: ${clean(error.message)}` : JSON.stringify(pages);
+  if (now === shown && !fresh) return; // what somebody has selected stays so
+  shown = now;
   const at = $("page").scrollTop;
-  $("page").replaceChildren(...nodes);
+  if (pages?.length) $("page").replaceChildren(...pages.map(paper));
+  else $("page").replaceChildren(el("p", { class: "said" }, error ? now : kind === "mission" && its.missionId ? "The summary of this mission is not written yet." : NOTHING[kind]));
   $("page").scrollTop = fresh ? 0 : at;
 }
 
-const reopenSoon = soon(() => { if (opened) openPage(false); }, 400);
+const reopenSoon = soon(() => openPage(false), 400);
 
 function choose(tab) {
   kind = tab.dataset.kind;
@@ -280,15 +315,32 @@ for (const [n, tab] of tabs.entries()) {
   });
 }
 
+const named = () => known.find((one) => one.workerId === new URLSearchParams(location.hash.slice(1)).get("worker")) ?? null;
+
+function head() {
+  $("sheet-title").textContent = clean(opened.name);
+  const about = [opened.title ? el("bdi", {}, clean(opened.title)) : null, opened.status].filter(Boolean);
+  $("sheet-about").replaceChildren(...(about.length === 2 ? [about[0], " · ", about[1]] : about.length ? about : ["no mission"]));
+}
+
 function route() {
-  const id = new URLSearchParams(location.hash.slice(1)).get("worker");
-  opened = known.find((one) => one.workerId === id) ?? null;
+  opened = named();
   if (!opened) return $("sheet").open && $("sheet").close();
   kind = "mission";
-  $("sheet-title").textContent = clean(opened.name);
-  $("sheet-about").textContent = clean([opened.title, opened.status].filter(Boolean).join(" · ") || "no mission");
+  head();
   if (!$("sheet").open) $("sheet").showModal();
   openPage(true);
+}
+
+// What is open stays with its worker, also when that goes on to another mission.
+function follow() {
+  const now = named();
+  if (!now) return;
+  if (!opened) return route();
+  const moved = now.missionId !== opened.missionId;
+  opened = now;
+  head();
+  if (moved) openPage(true);
 }
 
 $("sheet-close").addEventListener("click", () => $("sheet").close());
@@ -303,6 +355,7 @@ addEventListener("hashchange", route);
 addEventListener("popstate", route);
 
 setInterval(refreshAges, 10_000);
-setInterval(refresh, 60_000);
-refresh().then(route);
+setInterval(reopenSoon, 10_000); // an event is told before its files are written, on a slow disk long before
+setInterval(refreshSoon, 60_000);
+refresh();
 connect();
