@@ -633,6 +633,30 @@ def test_a_port_that_is_taken_and_a_token_that_others_can_read_are_refused(tmp_p
     assert home.command("serve", "--link").returncode == 69
 
 
+def test_a_port_that_is_taken_stops_no_recording_and_is_tried_again(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.write("builder-1", dispatched("mission-1", "Build the shed"))
+
+    def told() -> str:
+        return str([one["reason"] for one in home.figures()["troubles"] if one["what"] == "api"])
+
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        daemon = Daemon(home, "--api-enabled", "--api-listen", f"127.0.0.1:{port}")
+        try:
+            daemon.ready()
+            home.looked_at()
+            assert [event["type"] for event in home.events()] == ["mission-start", "dispatch"]
+            until(lambda: "in use" in told(), "the trouble in status")
+            assert home.figures()["api"] is None
+            other.close()
+            assert api_of(home).get(MEMORY, kind="shared")["ok"]
+            assert (home.figures()["api"], told()) == (f"http://127.0.0.1:{port}", "[]")
+            assert daemon.stop() == 0
+        finally:
+            daemon.kill()
+
+
 def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.write("builder-1", dispatched("mission-1", "Build the shed"))
