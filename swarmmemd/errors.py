@@ -76,12 +76,12 @@ class DeniedError(StorageError):
     permanent = True
 
 
-_DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ELOOP})
 
 
 def system_error(where: object, error: OSError, mend: str = "") -> StorageError:
     """What a person is told where the system refused something. `DeniedError` where trying again mends nothing: a
-    matter of rights, or a file system without writing."""
+    matter of rights, a file system without writing, or something that is no folder."""
     kind = DeniedError if error.errno in _DENIED else StorageError
     return kind(f"{where}: {error.strerror or error}", mend or "Check the disk and the permissions.")
 

@@ -14,7 +14,7 @@ import msgspec
 
 from swarmmemd import layout
 from swarmmemd.durable import Directory, flock, open_file, read_file, replace
-from swarmmemd.errors import DeniedError, HeldError, system_error
+from swarmmemd.errors import HeldError, system_error
 
 _ASKED_WITHIN = 0.25
 """Seconds in which `is_running` lets go of the lock again."""
@@ -53,7 +53,7 @@ class Instance:
     def take_root(self, root: Path) -> bool:
         """Locks a root, and again where another folder has come in its place; False while there is none.
 
-        Raises `HeldError` or `DeniedError`.
+        Raises `HeldError`, or OSError where it cannot be opened.
         """
         try:
             found = root.stat()
@@ -63,8 +63,6 @@ class Instance:
             directory = Directory.root(root)
         except FileNotFoundError:
             return False
-        except OSError as error:
-            raise DeniedError(f"{root}: {error.strerror}", "Check its owner and permissions.") from error
         held = contextlib.ExitStack()
         held.callback(directory.close)
         if not held.enter_context(flock(directory.descriptor)):

@@ -79,27 +79,25 @@ class Tree:
     def discover(self) -> Found:
         """Lists the profiles and tracks the workers among them. Raises `HeldError` if another daemon writes to a
         root that has appeared only now."""
-        try:
-            self._instance.take_root(self.config.profiles_root)
-        except DeniedError as error:
-            return Found(trouble=str(error))
-        shared = self._shared_trouble()
+        trouble, shared = self._closed(self.config.profiles_root), self._closed(self.config.shared_root)
+        if trouble:
+            return Found(trouble=trouble, shared=shared)
         listed = self._listed()
         self._listed_well = not isinstance(listed, Unreadable)
         if isinstance(listed, Unreadable):
-            return Found(trouble=listed.reason)
+            return Found(trouble=listed.reason, shared=shared)
         new = frozenset(worker for worker in listed.workers if worker not in self.turns.workers)
         gone = frozenset(worker for worker in self.turns.workers if worker not in listed.workers)
         for worker in new:
             self.turns.track(worker)
         return Found(new, gone, listed.folders, listed.skipped, shared=shared)
 
-    def _shared_trouble(self) -> str:
-        """Why the shared root is closed, or nothing. It keeps no worker from its own memory."""
+    def _closed(self, root: Path) -> str:
+        """Why a root cannot be opened, and so not be locked; nothing where it can, or is not there."""
         try:
-            self._instance.take_root(self.config.shared_root)
-        except DeniedError as error:
-            return str(error)
+            self._instance.take_root(root)
+        except OSError as error:
+            return f"{root}: {error.strerror}"
         return ""
 
     def forget_last_exit(self) -> None:
@@ -265,7 +263,9 @@ def _opened(config: Config, clock: Clock, stack: ExitStack, anew: bool) -> Tree:
     stack.callback(instance.release)
     instance.take_state()
     instance.take_root(config.profiles_root)
-    instance.take_root(config.shared_root)
+    with contextlib.suppress(OSError):
+        # A shared root that is closed keeps no worker from its own memory: `discover` says so, and tries again.
+        instance.take_root(config.shared_root)
     sweep_temporaries(state)
     instance.say(_holder(config, clock))
     if anew:

@@ -59,4 +59,5 @@ def _turn(config: "Config", clock: "Clock", allow_root: bool) -> "Answer":
         if found.trouble:
             return Answer(0, 0, (f"{config.profiles_root}: {found.trouble}",))
         events = tree.until_still(_TRIES)
-        return Answer(len(tree.turns.workers), events, tree.problems())
+        shared = (found.shared,) if found.shared else ()
+        return Answer(len(tree.turns.workers), events, (*shared, *tree.problems()))

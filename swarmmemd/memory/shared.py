@@ -44,7 +44,8 @@ _RESTORED = 2
 
 
 class SharedMemory:
-    """What the daemon keeps below the shared root. `claim` takes the root's lock when it is first made."""
+    """What the daemon keeps below the shared root. `claim` takes the root's lock, and says whether the
+    root is there."""
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class SharedMemory:
         journal: Journal,
         versions: Versions,
         auditor: Auditor,
-        claim: Callable[[], object],
+        claim: Callable[[], bool],
     ) -> None:
         self._root = root
         self._profiles = profiles_root
@@ -149,13 +150,11 @@ class SharedMemory:
             raise system_error(error.filename or self._root, error, "Check what stands there.") from error
 
     def opened(self) -> Directory:
-        """The shared root, made where it is missing. Raises OSError."""
-        try:
-            return Directory.root(self._root)
-        except FileNotFoundError:
+        """The shared root, made where it is missing. Whoever opens it to write holds its lock. Raises OSError."""
+        if not self._claim():
             make_root(self._root)
             self._claim()
-            return Directory.root(self._root)
+        return Directory.root(self._root)
 
     def _folder(self, root: Directory, place: Place) -> Directory:
         """The folder of a place; left-overs of a crash are removed when it is first opened."""

@@ -21,9 +21,9 @@ class Members:
         running.plan.arm_roots()
         found = running.tree.discover()
         running.troubles.update("profiles root", found.trouble or None, now)
+        running.troubles.update("shared root", found.shared or None, now)
         if found.trouble:
             return
-        running.troubles.update("shared root", found.shared or None, now)
         new = found.folders - running.plan.armed
         for worker in new:
             running.plan.arm(worker)

@@ -63,6 +63,19 @@ def test_the_same_root_by_another_name_is_held(home: Home) -> None:
         _refused(_beside(home, "other", profiles_root=link))
 
 
+def test_a_shared_root_that_opens_later_is_held_before_it_is_written(home: Home) -> None:
+    home.shared.rmdir()
+    home.shared.write_text("no folder")
+    with home.tree() as tree:
+        home.shared.unlink()
+        home.shared.mkdir()
+        other = _beside(home, "other", shared_root=home.shared)
+        with other.tree(), pytest.raises(HeldError):
+            tree.shared.opened()
+        tree.shared.opened().close()
+        _refused(other)
+
+
 def test_the_refused_one_leaves_everything_as_it_was(home: Home) -> None:
     home.put(story()[0])
     home.turn()

@@ -387,15 +387,44 @@ def test_a_bad_configuration_is_told_with_all_its_problems(home: Home) -> None:
     assert "Traceback" not in refused.stderr
 
 
-@pytest.mark.parametrize("which", ["profiles", "shared", "state"])
+@pytest.mark.parametrize("which", ["profiles", "state"])
 def test_a_root_that_belongs_to_somebody_else_is_refused(home: Home, which: str) -> None:
-    folder = {"profiles": home.profiles, "shared": home.shared, "state": home.root / "vault"}[which]
+    folder = {"profiles": home.profiles, "state": home.root / "vault"}[which]
     folder.mkdir(exist_ok=True)
     state = ["--state-dir", str(folder / "state")] if which == "state" else []
     daemon = Daemon(home, *state, plant=["--deny", str(folder)])
     assert daemon.ended() == 77
     assert str(folder) in daemon.log.read_text()
     assert "Traceback" not in daemon.log.read_text()
+
+
+def test_a_shared_root_that_belongs_to_somebody_else_is_said_once_and_the_rest_goes_on(home: Home) -> None:
+    home.write("worker-1", dispatched(_MISSION))
+    daemon = Daemon(home, plant=["--deny", str(home.shared)]).ready()
+    home.write("worker-1", answered(_MISSION, "Halfway", "HANDOFF"))
+    until(lambda: home.status_of("worker-1", _MISSION) == "executing", "the summary")
+    until(lambda: "checkpoint" in home.types(), "the checkpoint")
+    until(lambda: daemon.logged(what="shared root", level="warning"), "the warning")
+    assert str(home.shared) in daemon.logged(what="shared root")[0]["reason"]
+    told = json.loads(home.command("status", "--json").stdout)["troubles"]
+    assert "shared root" in [one["what"] for one in told]
+    home.looked_at()
+    assert len(daemon.logged(what="shared root")) == 1
+    assert daemon.stop() == 0
+    assert not list(home.shared.rglob("*"))
+    with running(home):
+        latest = home.shared / "handoffs" / "swarm" / "worker-1-latest.md"
+        until(latest.exists, "the handoff in the shared folder")
+
+
+def test_once_names_a_shared_root_that_cannot_be_used(home: Home) -> None:
+    home.shared.rmdir()
+    home.shared.write_text("no folder")
+    home.write("worker-1", dispatched(_MISSION))
+    done = home.command("once")
+    assert done.returncode == 1
+    assert str(home.shared) in done.stderr
+    assert home.status_of("worker-1", _MISSION) == "executing"
 
 
 def mounted(folder: Path, options: str) -> None:
