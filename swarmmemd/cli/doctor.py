@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from swarmmemd.cli.options import common_options, home_directory, load_config
+from swarmmemd.cli.options import common_options, home_directory, load_config, state_directory
 from swarmmemd.cli.output import say_json, say_line, say_titled
 from swarmmemd.errors import ConfigError, Exit
 
@@ -36,13 +36,7 @@ def doctor_command(ctx: click.Context, as_json: bool, probe: bool, supervisor: s
 
     Changes nothing. The self-test runs a daemon on a temporary folder and takes a second.
     """
-    from swarmmemd.doctor import Finding
-
-    try:
-        found = _examined(ctx, supervisor)
-    except ConfigError as error:
-        mend = "docs/configuration.md; swarmmemd config shows what holds"
-        found = [Finding("configuration", "problem", problem, mend) for problem in error.problems]
+    found = _examined(ctx, supervisor)
     if probe:
         from swarmmemd.doctor import self_test
 
@@ -60,12 +54,17 @@ def doctor_command(ctx: click.Context, as_json: bool, probe: bool, supervisor: s
 
 def _examined(ctx: click.Context, supervisor: str | None) -> "list[Finding]":
     from swarmmemd.cli.service import look
-    from swarmmemd.doctor import admit, examine
+    from swarmmemd.doctor import Finding, admit, examine
     from swarmmemd.install.systemd import Systemd
 
-    loaded, home = load_config(ctx), home_directory(ctx)
-    overview = look(ctx, supervisor)
-    return examine(admit(loaded, overview, home, Systemd(home).shadow))
+    home, found = home_directory(ctx), []
+    try:
+        loaded = load_config(ctx)
+    except ConfigError as error:
+        loaded, mend = None, "docs/configuration.md; swarmmemd config shows what holds"
+        found = [Finding("configuration", "problem", problem, mend) for problem in error.problems]
+    overview, state_dir = look(ctx, supervisor), state_directory(ctx)
+    return [*found, *examine(admit(loaded, overview, home, Systemd(home).shadow, state_dir))]
 
 
 def _tell(found: "list[Finding]", probe: bool) -> None:

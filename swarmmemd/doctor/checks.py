@@ -33,7 +33,7 @@ _INSTALL = "swarmmemd service install"
 def examine(patient: Patient) -> list[Finding]:
     """All findings, problems first. What one of the questions cannot look at keeps none of the others from it."""
     found: list[Finding] = []
-    for check in _CHECKS:
+    for check in _CHECKS if patient.loaded is None else (*_OF_CONFIGURATION, *_CHECKS):
         try:
             found.extend(check(patient))
         except OSError as error:
@@ -84,7 +84,7 @@ def _there(path: Path) -> bool:
 
 
 def _places(patient: Patient) -> Findings:
-    for text in patient.loaded.notices:
+    for text in patient.loaded.notices if patient.loaded else ():
         yield Finding("memory-elsewhere", "warning", text, "Set shared_root in the configuration.")
     for name in _WRONG:
         folder = patient.home / name
@@ -236,7 +236,6 @@ def _daemon(patient: Patient) -> Findings:
             f"The daemon wrote its figures {age:.0f} s ago",
             "It hangs, or its state folder is full: swarmmemd service restart",
         )
-    yield from _another(patient)
     for trouble in figures.get("troubles", []):
         yield Finding(
             "trouble",
@@ -263,7 +262,7 @@ def _down(patient: Patient) -> Findings:
         yield Finding(
             "other-state",
             "problem",
-            f"The service runs as process {pid}, but holds no lock in {patient.config.state_dir}",
+            f"The service runs as process {pid}, but holds no lock in {patient.state_dir}",
             f"That folder was moved or removed, or the service has another: {_INSTALL}, then swarmmemd service restart",
         )
         return
@@ -278,6 +277,8 @@ def _down(patient: Patient) -> Findings:
 
 def _another(patient: Patient) -> Findings:
     """The daemon that runs is not the one that this command would be."""
+    if not patient.standing.running:
+        return
     figures, config = patient.standing.figures, patient.config
     asked = {
         "profiles": str(config.profiles_root),
@@ -306,7 +307,7 @@ def _another(patient: Patient) -> Findings:
             "other-environment",
             "warning",
             f"The daemon runs from {figures['prefix']}, this command from {patient.prefix}",
-            f"Keep one of the two; then {_INSTALL}",
+            f"Keep one of the two; then {_INSTALL}, and swarmmemd service restart",
         )
 
 
@@ -397,7 +398,7 @@ def _file(patient: Patient) -> Findings:
             "program-version",
             "warning",
             f"The service starts version {said}, this command is {patient.overview.installed_version}",
-            f"Keep one of the two; then {_INSTALL}",
+            f"Keep one of the two; then {_INSTALL}, and swarmmemd service restart",
         )
 
 
@@ -436,9 +437,11 @@ def _size(path: Path) -> int:
     return 0
 
 
-_CHECKS: tuple[Callable[[Patient], Findings], ...] = (
-    *(_roots, _places, _space, _state, _owners, _journal, _daemon, _service, _kernel, _log),
+_OF_CONFIGURATION: tuple[Callable[[Patient], Findings], ...] = (
+    *(_roots, _places, _space, _state, _owners, _journal, _another, _log),
 )
+"""What can only be asked where the configuration says what there should be."""
+_CHECKS: tuple[Callable[[Patient], Findings], ...] = (_daemon, _service, _kernel)
 NAMES = (
     *(
         "configuration",

@@ -16,9 +16,11 @@ _PATIENCE = 10.0
 
 
 class Patient(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is to look at. `answer` is None where no daemon runs or it does not answer."""
+    """What there is to look at. `answer` is None where no daemon runs or it does not answer, `loaded` where the
+    configuration cannot be used: then only service, daemon and kernel are looked at."""
 
-    loaded: Loaded
+    loaded: Loaded | None
+    state_dir: Path
     overview: Overview
     home: Path
     answer: Answer | None
@@ -34,7 +36,8 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def config(self) -> Config:
-        """The configuration of this command."""
+        """The configuration of this command, for the questions that are asked only where there is one."""
+        assert self.loaded is not None
         return self.loaded.config
 
     @property
@@ -44,18 +47,24 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def admit(
-    loaded: Loaded, overview: Overview, home: Path, older_unit: Path | None, patience: float = _PATIENCE
+    loaded: Loaded | None,
+    overview: Overview,
+    home: Path,
+    older_unit: Path | None,
+    state_dir: Path,
+    patience: float = _PATIENCE,
 ) -> Patient:
     """Gathers it. A daemon that runs is asked what it can see: its rights are not those of this shell."""
-    open_state = _open(loaded.config.state_dir)
+    open_state = _open(state_dir)
     answer = None
     if overview.standing.running:
         try:
-            answer = ask(loaded.config.state_dir, Request("access"), patience)
+            answer = ask(state_dir, Request("access"), patience)
         except OSError:
             answer = None
     return Patient(
         loaded=loaded,
+        state_dir=state_dir,
         overview=overview,
         home=home,
         answer=answer,

@@ -72,7 +72,7 @@ class Clinic:
         """All of it, gathered."""
         loaded = load(self.flags, {"HOME": str(self.home.root)}, Account(self.home.root))
         seen = overview(self.manager, self.argv, standing(self.home.state))
-        found = admit(loaded, seen, self.home.root, self.manager.shadow, patience)
+        found = admit(loaded, seen, self.home.root, self.manager.shadow, self.home.state, patience)
         return msgspec.structs.replace(
             found, kernel=self.kernel, system_unit=self.home.root / "system.service"
         )
@@ -380,6 +380,17 @@ def test_the_command_says_it_to_people_and_programs(home: Home) -> None:
     done = home.command("doctor", "--no-self-test")
     assert done.returncode == 1
     assert done.stdout.startswith("problem  configuration: log.level: environment SWARMMEMD_LOG_LEVEL")
+    assert "not-running: No daemon runs" in done.stdout, (
+        "what needs no configuration is looked at all the same"
+    )
+    assert done.stderr == ""
+
+
+def test_with_a_configuration_that_cannot_be_used_service_and_daemon_are_looked_at(ill: Clinic) -> None:
+    ill.tell(active="failed", last_exit=78, result="exit-code")
+    (ill.home.state / "last-exit.json").write_text('{"exit": 78, "reason": "log.level", "mend": "Mend it"}')
+    without = msgspec.structs.replace(ill.patient(), loaded=None)
+    assert [one.name for one in examine(without)] == ["last-exit", "failed"]
 
 
 def test_doctor_changes_nothing(home: Home) -> None:
