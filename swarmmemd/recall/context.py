@@ -62,7 +62,7 @@ def context(config: Config, task: str, now: int, lines: int, limit: int) -> Cont
         raise UsageError("The task has no word to look for", 'Say it: swarmmemd context "fix the parser"')
     walk = walk_of(config, None, "worker")
     weighed = _Weighed(query)
-    for one in scanned(walk, Matcher(query), Wanted(mission=None, type=None, since=None)):
+    for one in scanned(walk, walk, Matcher(query), Wanted(mission=None, type=None, since=None)):
         weighed.add(one)
     redactor = Redactor(config.redact.patterns, config.redact.allow)
     found = weighed.workers(lines, lambda text: harmless(redactor.redact(text).text))

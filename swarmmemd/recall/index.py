@@ -31,7 +31,7 @@ from swarmmemd.recall.search import (
     Results,
     SearchQuery,
     Wanted,
-    answers,
+    best_of,
     has_index,
     is_copy,
     is_record_of_others,
@@ -44,7 +44,7 @@ from swarmmemd.recall.tree import LIMIT, MemoryPath, Walk, read, walk_of
 from swarmmemd.recall.words import Match, Matcher, Query, fold, parse_query
 from swarmmemd.sources.file import Signature, signature
 
-_VERSION = 1
+_VERSION = 2
 """Of tables, words and lines together: an index of another version is made anew."""
 
 _TABLES = f"""
@@ -146,23 +146,20 @@ class Index:
     def _best(self, walk: Walk, words: Query, filters: Wanted, query: SearchQuery) -> list[Ranked]:
         indexed, matcher = self._known(), Matcher(words)
         current: dict[int, MemoryPath] = {}
-        others: list[Ranked] = []
-        for file, folder in walk:
-            known = indexed.get(file.path)
-            if known is not None and known[1] == file.signature:
-                current[known[0]] = file
-                continue
-            try:
-                found = read(file, folder)
-            except OSError as error:
-                walk.trouble(file.path, error)
-                continue
-            if found is not None:
-                others += answers(file, found[0], matcher, filters)
+
+        def others() -> Iterator[tuple[MemoryPath, Directory]]:
+            for file, folder in walk:
+                known = indexed.get(file.path)
+                if known is not None and known[1] == file.signature:
+                    current[known[0]] = file
+                else:
+                    yield file, folder
+
+        read_now = best_of(others(), walk, matcher, filters, query.limit)
         with _Lines(walk, matcher) as lines:
             narrow = len(current) * 2 < len(indexed)
             asked = _Asked(self._db, words, filters, current, lines, narrow)
-            merged = heapq.merge(asked.ranked(), sorted(others, key=_place), key=_place)
+            merged = heapq.merge(asked.ranked(), read_now, key=_place)
             best = list(islice(merged, query.limit))
             if not query.context:
                 return best

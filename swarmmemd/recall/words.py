@@ -161,6 +161,19 @@ class Matcher:
             starts.update(found.start() for found in odd().finditer(data))
         return _numbers(data, sorted(starts))
 
+    @property
+    def full(self) -> Match:
+        """The best answer that there can be."""
+        return Match(True, len(self._needles))
+
+    def best(self, text: str) -> Match:
+        """How well a text that is not folded can answer at most; quick."""
+        if not text.isascii():
+            return self.full
+        lower = text.lower()
+        count = sum(needle in lower for needle in self._needles)
+        return Match(count == len(self._needles), count)
+
     def match(self, folded: str) -> Match | None:
         """How well a folded text answers; None if it holds no word of the query."""
         count = 0

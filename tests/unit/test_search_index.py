@@ -105,6 +105,19 @@ def test_a_file_that_grows_is_indexed_from_where_it_was(tmp_path: Path) -> None:
     assert gone == 0
 
 
+def test_numbers_are_found_alike(tmp_path: Path) -> None:
+    config = plant(tmp_path, 1)
+    numbers = ("1e3", "1.50", "0.00001", "123456789.1234567890123", "1E400", "-0.0")
+    rows = "".join(f'{{"summary": "took", "event": {{"took": {number}}}}}\n' for number in numbers)
+    (config.profiles_root / "builder-1" / "memory" / "numbers.jsonl").write_text(rows)
+    index = opened(config)
+    index.update(config)
+    for text in (*numbers, "1000", "1000.0", "1e", "05", "12345679", "inf"):
+        query = SearchQuery(text=text, limit=1000)
+        assert index.search(config, query) == scan(config, query), text
+    index.close()
+
+
 def test_it_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MANY", 50)
     config = plant(tmp_path, 1)
