@@ -26,13 +26,13 @@ from swarmmemd.layout import SEARCH
 from swarmmemd.model import EventType, MissionId
 from swarmmemd.recall import terms
 from swarmmemd.recall.lines import Document, Kind, Line, record_line
+from swarmmemd.recall.seal import sealed
 from swarmmemd.recall.search import (
     Ranked,
     Results,
     SearchQuery,
     Wanted,
     best_of,
-    has_index,
     is_copy,
     is_record_of_others,
     ranked,
@@ -197,6 +197,11 @@ class Index:
         if self._is_mostly_gone():
             self._empty()
         return done
+
+    def settle(self) -> bool:
+        """Brings all of it from SQLite's log into the file itself. False where somebody still reads the log."""
+        self._db.execute("PRAGMA busy_timeout = 2000")
+        return not self._one("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _is_mostly_gone(self) -> bool:
         """Whether making the index anew would make it much smaller."""
@@ -474,11 +479,13 @@ class _Lines:
 def search(config: Config, query: SearchQuery) -> Results:
     """Searches with the index where there is one that can be used, and else by reading every file. Raises
     `UsageError`."""
-    if has_index(config):
+    if (before := sealed(config)) is not None:
         with contextlib.suppress(Stale, sqlite3.Error, OSError, StorageError):
             index = Index(config.state_dir / SEARCH)
             try:
-                return index.search(config, query)
+                found = index.search(config, query)
             finally:
                 index.close()
+            if sealed(config) == before:
+                return found
     return scan(config, query)
