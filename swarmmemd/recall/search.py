@@ -12,13 +12,13 @@ import msgspec
 
 from swarmmemd.config import Config
 from swarmmemd.durable import Directory
-from swarmmemd.errors import UsageError
+from swarmmemd.errors import Exit, UsageError
 from swarmmemd.layout import SEARCH
 from swarmmemd.model import EventType, MissionId, WorkerId, iso, mission_id, worker_id
 from swarmmemd.recall.lines import About, Document, Kind, Line, beginning_of
 from swarmmemd.recall.suspicion import could_hold_secret
 from swarmmemd.recall.tree import LIMIT, MemoryPath, Walk, read, walk_of
-from swarmmemd.recall.troubles import Trouble
+from swarmmemd.recall.troubles import Trouble, code_of
 from swarmmemd.recall.words import WIDTH, Match, Matcher, Query, around, fold, parse_query, snippet
 from swarmmemd.text import one_row, utf8
 
@@ -238,7 +238,8 @@ def results(found: Iterable[Ranked], config: Config, query: SearchQuery, words: 
 
 def shown(text: str, found: Results) -> dict[str, Any]:
     """The answer to the query `text` as the object that is printed or sent. docs/commands.md, "search"."""
-    return {"ok": True, "query": utf8(text), "results": [_object(hit) for hit in found.hits]}
+    well = code_of(found.hits, found.troubles) <= Exit.NOTHING
+    return {"ok": well, "query": utf8(text), "results": [_object(hit) for hit in found.hits]}
 
 
 def _object(hit: Hit) -> dict[str, Any]:
