@@ -16,7 +16,6 @@ from swarmmemd.errors import Exit, UsageError
 from swarmmemd.layout import SEARCH
 from swarmmemd.model import EventType, MissionId, WorkerId, iso, mission_id, worker_id
 from swarmmemd.recall.lines import About, Document, Kind, Line, beginning_of
-from swarmmemd.recall.suspicion import could_hold_secret
 from swarmmemd.recall.tree import LIMIT, MemoryPath, Walk, read, walk_of
 from swarmmemd.recall.troubles import Trouble, code_of
 from swarmmemd.recall.words import WIDTH, Match, Matcher, Query, around, fold, parse_query, snippet
@@ -271,6 +270,8 @@ class _Shown:
         return Redactor(self._config.redact.patterns, self._config.redact.allow)
 
     def _safe(self, text: str) -> str:
+        from swarmmemd.recall.suspicion import could_hold_secret  # patterns that only a hit needs
+
         if not (self._config.redact.patterns or could_hold_secret(text)):
             return text
         return self._redactor.redact(text).text

@@ -1,6 +1,5 @@
 """Bytes that should be a JSON object, as a mapping of values that UTF-8 can hold. Pure."""
 
-import json
 from typing import Any
 
 import msgspec
@@ -51,6 +50,8 @@ def _with_halved_pairs(data: bytes, number: type[float]) -> Any:
     """Writers that cut texts by UTF-16 units leave `\\ud83e` alone, which the strict parser refuses."""
     if b"\\ud" not in data.lower():
         return None
+    import json  # who reads whole texts does not pay for it
+
     try:
         return _mended(json.loads(data.decode(), parse_float=number))
     except (ValueError, RecursionError):
