@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from swarmmemd.config import Config
     from swarmmemd.log import Log
+    from swarmmemd.web.beside import Beside
 
 _EPILOG = """\b
 Examples:
@@ -95,19 +96,18 @@ def _serve(ctx: click.Context, supervisor: str, allow_root: bool) -> None:
 
 
 @contextlib.contextmanager
-def _api(config: "Config", log: "Log") -> "Iterator[str | None]":
-    """The HTTP API in a thread of its own, where it is wanted: its address."""
+def _api(config: "Config", log: "Log") -> "Iterator[Beside | None]":
+    """The HTTP API in a thread of its own, where it is wanted."""
     if not config.api.enabled:
         yield None
         return
     from swarmmemd.cli.serve import check_extra
 
     check_extra()
-    from swarmmemd.web.server import Server
+    from swarmmemd.web.beside import Beside
 
-    with Server(config, holds_lock=True) as server:
-        log.info("serving", address=server.address.shown)
-        yield server.address.shown
+    with Beside(config, log) as beside:
+        yield beside
 
 
 def _look_into_roots(config: "Config", log: "Log") -> None:

@@ -8,7 +8,7 @@ from swarmmemd.model import WorkerId
 from swarmmemd.service.running import Running
 from swarmmemd.sources.chat import ChatSource
 from swarmmemd.sources.file import FileSource
-from swarmmemd.turn import Backoff, Tracked
+from swarmmemd.tracked import Backoff, Tracked
 from swarmmemd.watch import WatchHealth
 
 
@@ -24,6 +24,8 @@ def judge(running: Running, workers: Iterable[WorkerId], watching: WatchHealth) 
     running.troubles.update("audit log", running.tree.audit.trouble, now)
     _source(running, "ledger", running.turns.ledger)
     _source(running, "roster", running.turns.roster)
+    if running.api is not None:
+        running.troubles.update("api", running.api.trouble, now)
     running.troubles.update("watching", watching.reason or None, now)
     running.troubles.update("watcher", None if watching.alive else "a thread died", now)
     return wrong

@@ -13,7 +13,7 @@ from swarmmemd.service.health import judge
 from swarmmemd.service.members import Members
 from swarmmemd.service.pulse import Silence
 from swarmmemd.service.report import write_status
-from swarmmemd.service.running import Running
+from swarmmemd.service.running import Api, Running
 from swarmmemd.service.stop import Stop
 from swarmmemd.service.sweeps import TICK, Sweeps
 from swarmmemd.tree import Tree
@@ -41,7 +41,7 @@ class Daemon:
         stop: Stop,
         reload: Callable[[], Config],
         pulse: Silence | None = None,
-        api: str | None = None,
+        api: Api | None = None,
     ) -> None:
         self._running = Running(tree, clock, log, stop.wake, api)
         self._members = Members(self._running)
@@ -94,6 +94,8 @@ class Daemon:
             watching = running.plan.check()
             self._sweeps.tick(watching)
             self._requests()
+            if running.api is not None:
+                running.api.tend(running.now())
             self._to_judge = judge(running, self._to_judge, watching)
         self._sweeps.hot()
         self._turn(running.schedule.ready(running.now(), _TURN))

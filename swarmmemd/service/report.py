@@ -16,7 +16,7 @@ from swarmmemd.service.running import Running
 from swarmmemd.sources.chat import ChatSource
 from swarmmemd.sources.file import FileSource
 from swarmmemd.text import one_row
-from swarmmemd.turn import Tracked
+from swarmmemd.tracked import Tracked
 
 SCHEMA = 1
 
@@ -42,7 +42,7 @@ def write_status(running: Running, final: bool) -> None:
             "shared": str(tree.config.shared_root),
             "state": str(tree.config.state_dir),
         },
-        "api": running.api,
+        "api": running.api.address if running.api else None,
         "workers": [
             _worker(one, figures, running.clock.wall()) for _, one in sorted(tree.turns.workers.items())
         ],

@@ -1,5 +1,7 @@
 """What the parts of a running daemon share."""
 
+from typing import Protocol
+
 from swarmmemd.config import Config
 from swarmmemd.log import Log, Troubles
 from swarmmemd.model import MissionId, WorkerId
@@ -10,11 +12,20 @@ from swarmmemd.turn import Clock, Turns
 from swarmmemd.watchplan import WatchPlan
 
 
-class Running:
-    """The opened tree, the clocks, the watches, and when who is looked at. `api` is the address of the HTTP API, where
-    it is served."""
+class Api(Protocol):
+    """The HTTP API where it is served: its address, or what stands in the way of it."""
 
-    def __init__(self, tree: Tree, clock: Clock, log: Log, wake: Wake, api: str | None = None) -> None:
+    address: str | None
+    trouble: str | None
+
+    def tend(self, now: float) -> None:
+        """Tries again what stands in the way. `now`: monotonic seconds."""
+
+
+class Running:
+    """The opened tree, the clocks, the watches, and when who is looked at. `api`: None where it is not wanted."""
+
+    def __init__(self, tree: Tree, clock: Clock, log: Log, wake: Wake, api: Api | None = None) -> None:
         self.tree = tree
         self.clock = clock
         self.log = log

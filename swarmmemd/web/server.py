@@ -13,7 +13,7 @@ import anyio.to_thread
 import uvicorn
 
 from swarmmemd.config import Config
-from swarmmemd.errors import StorageError
+from swarmmemd.errors import StorageError, SwarmmemdError
 from swarmmemd.layout import JOURNAL
 from swarmmemd.web.app import Site
 from swarmmemd.web.feed import Feed
@@ -41,7 +41,11 @@ class Server:
         """`holds_lock`: who makes it holds the instance lock, or knows that nobody does."""
         self._socket, self.address = listen(config.api.listen, holds_lock)
         # After the bind: who finds a token can be sure that it is for whoever listens there.
-        self.keys = Keys(token(config.state_dir), time.time)
+        try:
+            self.keys = Keys(token(config.state_dir), time.time)
+        except SwarmmemdError:
+            self._socket.close()
+            raise
         self._config = config
         self._feed: Feed | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -61,6 +65,11 @@ class Server:
         """Ends it."""
         self._stop()
         self._thread.join(_LAST + 2.0)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still answers, once it was entered."""
+        return self._thread.is_alive()
 
     def link(self) -> str:
         """A one-time link to the panel."""

@@ -12,9 +12,9 @@ from swarmmemd.state import ChatState
 from tests.support.chats import BUILD
 
 
-@pytest.mark.parametrize("taken", [-0.01, 0.3])
-def test_a_second_commit_within_one_tick_is_seen(tmp_path: Path, taken: float) -> None:
-    """Also where the first came after the time of the look was taken."""
+@pytest.mark.parametrize("taken", [-0.01, 0.3, -0.03, -1.0])
+def test_a_row_that_shows_later_and_changes_no_file_is_seen(tmp_path: Path, taken: float) -> None:
+    """A second commit within one tick, or one that was still on its way to the disk."""
     profile = BUILD.Profile(tmp_path, 19, "delete")
     profile.session("main")
     profile.say("user", "One", 1)

@@ -28,7 +28,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """Two workers that have told something."""
     home = Home(tmp_path_factory.mktemp("served") / "home")
     (home.workspace / "swarm.yaml").write_text(
-        "workers:\n  - {id: builder-1, name: Ada, role: Builder, specialty: sheds}\n"
+        "workers:\n  - {id: builder-1, name: Mason, role: Builder, specialty: sheds}\n"
     )
     home.write("builder-1", dispatched("mission-1", "Build the shed"))
     home.write("painter-2", dispatched("mission-2", "Paint the shed"))
@@ -116,7 +116,7 @@ def test_a_card_for_each_worker(api: Api) -> None:
     assert found["running"] is True
     cards = {card["workerId"]: card for card in found["workers"]}
     builder, painter = cards["builder-1"], cards["painter-2"]
-    assert (builder["name"], builder["role"], builder["missionId"]) == ("Ada", "Builder", "mission-1")
+    assert (builder["name"], builder["role"], builder["missionId"]) == ("Mason", "Builder", "mission-1")
     assert (builder["title"], builder["status"]) == ("Build the shed", "executing")
     assert (builder["lastEvent"]["type"], builder["lastEvent"]["summary"]) == (
         "checkpoint",
@@ -640,6 +640,30 @@ def test_a_port_that_is_taken_and_a_token_that_others_can_read_are_refused(tmp_p
     assert done.returncode == 77
     assert str(home.state / "token") in done.stderr
     assert home.command("serve", "--link").returncode == 69
+
+
+def test_a_port_that_is_taken_stops_no_recording_and_is_tried_again(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.write("builder-1", dispatched("mission-1", "Build the shed"))
+
+    def told() -> str:
+        return str([one["reason"] for one in home.figures()["troubles"] if one["what"] == "api"])
+
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        daemon = Daemon(home, "--api-enabled", "--api-listen", f"127.0.0.1:{port}")
+        try:
+            daemon.ready()
+            home.looked_at()
+            assert [event["type"] for event in home.events()] == ["mission-start", "dispatch"]
+            until(lambda: "in use" in told(), "the trouble in status")
+            assert home.figures()["api"] is None
+            other.close()
+            assert api_of(home).get(MEMORY, kind="shared")["ok"]
+            assert (home.figures()["api"], told()) == (f"http://127.0.0.1:{port}", "[]")
+            assert daemon.stop() == 0
+        finally:
+            daemon.kill()
 
 
 def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
