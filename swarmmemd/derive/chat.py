@@ -118,6 +118,7 @@ class _Reading:
         chat = replace(
             self._state,
             cursor=self._chat.cursor if waits is None else waits - 1,
+            mark=self._chat.mark,
             sights=self._sights,
             held=None if waits is None else self._held,
             asked=_newest(self._asked),
