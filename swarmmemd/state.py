@@ -145,11 +145,19 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     pending: bool = False
 
 
+class Glance(msgspec.Struct, frozen=True):
+    """How far the chat was seen at a moment, ms."""
+
+    row: int
+    at: int
+
+
 class Held(msgspec.Struct, frozen=True):
-    """A row that waits for its dispatch since `since`, ms."""
+    """A row that waits for its dispatch since `since`, ms. `glances` tell since when the rows behind it are there."""
 
     row: int
     since: int
+    glances: tuple[Glance, ...] = ()
 
 
 class ChatState(msgspec.Struct, frozen=True, kw_only=True):
