@@ -29,7 +29,6 @@ from swarmmemd.observation import (
     Ledger,
     Observation,
     Phase,
-    Post,
     Roster,
     Runtime,
     TranscriptText,
@@ -45,9 +44,9 @@ from swarmmemd.sources.roster import parse_roster
 from swarmmemd.sources.runtime import parse_runtime
 from swarmmemd.sources.transcripts import TranscriptSource
 from swarmmemd.state import WorkerState
+from swarmmemd.tracked import Posted, Tracked
 
 _T = TypeVar("_T")
-_LONGEST_WAIT = 60.0
 _PATIENCE = 1.0
 """Seconds that `runtime.json` waits for a chat that cannot be read."""
 
@@ -67,93 +66,7 @@ class Report(msgspec.Struct, kw_only=True):
     failure: StorageError | None = None
     gone: set[WorkerId] = set()
     skipped_ids: dict[WorkerId, tuple[str, ...]] = {}
-    posted: list["Posted"] = []
-
-
-class Posted(msgspec.Struct, frozen=True):
-    """A post that was recorded and applied, or why it cannot be."""
-
-    id: str
-    rejected: str | None = None
-
-
-class Backoff:
-    """What stands in the way of one target, and when it is worth another try."""
-
-    def __init__(self) -> None:
-        self.obstacles: list[Obstacle] = []
-        self.after = 0.0
-        self._failures = 0
-
-    def note(self, obstacles: list[Obstacle], now: float) -> None:
-        """Soon again where another writer is at it, else after a wait that doubles up to a minute."""
-        self.obstacles = obstacles
-        if not obstacles:
-            self.after, self._failures = 0.0, 0
-            return
-        soon = all(obstacle.expected for obstacle in obstacles)
-        self._failures = 0 if soon else self._failures + 1
-        wait = min(obstacle.retry for obstacle in obstacles)
-        self.after = now + (wait if soon else min(wait * 2.0 ** (self._failures - 1), _LONGEST_WAIT))
-
-
-class Tracked:
-    """One worker that is watched: its sources, and its state as recorded."""
-
-    def __init__(
-        self,
-        id: WorkerId,
-        runtime: FileSource[Runtime],
-        handoffs: HandoffSource,
-        chat: ChatSource,
-        transcripts: TranscriptSource,
-    ) -> None:
-        self.id = id
-        self.runtime = runtime
-        self.handoffs = handoffs
-        self.chat = chat
-        self.transcripts = transcripts
-        self.state: WorkerState | None = None
-        self.ledger: Ledger | None = None
-        self.heard: HeardOf | None = None
-        self.bad_ids: tuple[str, ...] = ()
-        self.unshown: set[MissionId] = set()
-        self.refused: dict[str, str] = {}
-        self.posts: dict[str, Post] = {}
-        """What waits in the inbox, by id; what of it this turn takes, and what is recorded and not applied."""
-        self.taken: dict[str, Posted] = {}
-        self.posted: dict[str, Posted] = {}
-        self.memory = Backoff()
-        self.shared = Backoff()
-
-    @property
-    def obstacles(self) -> list[Obstacle]:
-        """What stands in the way of its files, in its own folder and in the shared one."""
-        return self.memory.obstacles + self.shared.obstacles
-
-    @property
-    def due(self) -> float | None:
-        """When a source or a file that waits has to be looked at again, monotonic; None for no need."""
-        times = [self.runtime.due, self.handoffs.due, self.chat.due, self.transcripts.due]
-        times += [target.after for target in (self.memory, self.shared) if target.obstacles]
-        return min((time for time in times if time is not None), default=None)
-
-    def refused_handoffs(self) -> dict[str, str]:
-        """Handoff files that cannot be used or read, and why."""
-        return {**self.refused, **self.handoffs.troubles}
-
-    def changed(self) -> bool:
-        """Whether a stat shows what the last look did not: for the sweep."""
-        sources = (self.runtime, self.handoffs, self.chat, self.transcripts)
-        return any(source.changed() for source in sources)
-
-    def forget(self) -> None:
-        """What was looked at is not recorded: the next turn looks again."""
-        self.runtime.forget()
-        self.handoffs.forget()
-        self.chat.forget()
-        self.transcripts.forget()
-        self.ledger = None
+    posted: list[Posted] = []
 
 
 class Turns:

@@ -16,7 +16,7 @@ from swarmmemd.service.running import Running
 from swarmmemd.sources.chat import ChatSource
 from swarmmemd.sources.file import FileSource
 from swarmmemd.text import one_row
-from swarmmemd.turn import Tracked
+from swarmmemd.tracked import Tracked
 
 SCHEMA = 1
 

@@ -28,7 +28,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """Two workers that have told something."""
     home = Home(tmp_path_factory.mktemp("served") / "home")
     (home.workspace / "swarm.yaml").write_text(
-        "workers:\n  - {id: builder-1, name: Ada, role: Builder, specialty: sheds}\n"
+        "workers:\n  - {id: builder-1, name: Mason, role: Builder, specialty: sheds}\n"
     )
     home.write("builder-1", dispatched("mission-1", "Build the shed"))
     home.write("painter-2", dispatched("mission-2", "Paint the shed"))
@@ -116,7 +116,7 @@ def test_a_card_for_each_worker(api: Api) -> None:
     assert found["running"] is True
     cards = {card["workerId"]: card for card in found["workers"]}
     builder, painter = cards["builder-1"], cards["painter-2"]
-    assert (builder["name"], builder["role"], builder["missionId"]) == ("Ada", "Builder", "mission-1")
+    assert (builder["name"], builder["role"], builder["missionId"]) == ("Mason", "Builder", "mission-1")
     assert (builder["title"], builder["status"]) == ("Build the shed", "executing")
     assert (builder["lastEvent"]["type"], builder["lastEvent"]["summary"]) == (
         "checkpoint",
