@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ from pathlib import Path
 from swarmmemd.config import Config
 from swarmmemd.layout import SEARCH
 from swarmmemd.recall.index import Index
+from swarmmemd.recall.keeper import keep
 from swarmmemd.recall.search import SearchQuery, scan
 from swarmmemd.recall.words import parse_query
 
@@ -76,8 +78,8 @@ def measure(config: Config, large: bool) -> None:
     time.sleep(1.1)  # what changed a moment ago is not indexed
     config.state_dir.mkdir(exist_ok=True)
     began = time.perf_counter()
-    index = Index(config.state_dir / SEARCH, write=True)
-    index.update(config)
+    keep(config, threading.Event())
+    index = Index(config.state_dir / SEARCH)
     took, size = time.perf_counter() - began, (config.state_dir / SEARCH).stat().st_size / 1e6
     print(f"  index made in {took:.1f} s, {size:.0f} MB")
     compared["in process, warm index"] = lambda text: index.search(config, SearchQuery(text=text))
@@ -94,9 +96,9 @@ def compared(config: Config, rounds: int) -> dict[str, list[float]]:
         ways["rg -n -i"] = lambda text: rg(config, text)
     time.sleep(1.1)  # what changed a moment ago is not indexed
     config.state_dir.mkdir(exist_ok=True)
-    index = Index(config.state_dir / SEARCH, write=True)
+    keep(config, threading.Event())
+    index = Index(config.state_dir / SEARCH)
     try:
-        index.update(config)
         ways["in process, warm index"] = lambda text: index.search(config, SearchQuery(text=text))
         ways["fresh process, index"] = lambda text: fresh(config, text)
         return times(ways, rounds)
