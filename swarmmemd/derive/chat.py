@@ -101,15 +101,20 @@ def _user_key(text: str) -> str:
 def look_at_chat(draft: Draft, chat: Chat, messages: Sequence[Message]) -> bool:
     """Adds what the messages say. False where one of them has to wait: it and those after it are read again."""
     reading = _Reading(draft, chat)
-    waits = next((message for message in messages if not reading.read(message)), None)
+    known_by = [_known_by(message) for message in messages]
+    draft.expect_heard([key for texts, names in known_by for key in (*texts, *names)])
+    rows = zip(messages, known_by, strict=True)
+    waits = next((message for message, (texts, names) in rows if not reading.read(message, texts, names)), None)
     reading.leave(None if waits is None else waits.row)
     return waits is None
 
 
-def _names(message: Message, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """What a row is known by, whatever its id: the agent's name for it, and its text, time and line of sessions."""
+def _known_by(message: Message) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the texts of a row are known by, and what the row itself is, whatever its id: the agent's name for it, and
+    its text, time and line of sessions."""
+    texts = _texts(message)
     whole = " ".join((str(message.at), message.line, *texts))
-    return (*_uid(message), "r:" + digest(whole))
+    return texts, (*_uid(message), "r:" + digest(whole))
 
 
 class _Reading:
@@ -139,10 +144,8 @@ class _Reading:
         )
         self._draft.state = replace(self._draft.state, chat=chat)
 
-    def read(self, message: Message) -> bool:
-        """Judges one message. False where it has to wait for its dispatch."""
-        texts = _texts(message)
-        names = _names(message, texts)
+    def read(self, message: Message, texts: tuple[str, ...], names: tuple[str, ...]) -> bool:
+        """Judges one message, known by these. False where it has to wait for its dispatch."""
         again = self._is_row_again(message, names)
         if message.user:
             if not self._user(message, texts[0], again):

@@ -8,7 +8,7 @@ its end; no transaction stays open. docs/contracts.md, "The chat".
 import os
 import sqlite3
 import stat as mode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from operator import ne
 from pathlib import Path
@@ -52,6 +52,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     state: ChatState | None
     heard: Callable[[str], Heard | None]
+    expect: Callable[[Sequence[str]], object] = lambda keys: None
+    """Is told of the keys before `heard` is asked."""
     since: int = 0
     until: int = 0
 
@@ -209,8 +211,10 @@ class ChatSource:
             asked |= {one.row for one in state.asked.values()}
             pending = {prompt.row for prompt in state.prompts.values() if prompt.pending}
             prompts = {one.row: one for one in self._messages(reader, reader.by_id(pending))}
-            for one in messages:
-                known = [heard for key in keys(one) if (heard := wanted.heard(key)) is not None]
+            named = [(one, keys(one)) for one in messages]
+            wanted.expect([key for _, names in named for key in names])
+            for one, names in named:
+                known = [heard for key in names if (heard := wanted.heard(key)) is not None]
                 asked |= {heard.row for heard in known}
                 if known and here[one.row].stands:
                     doubtful.add(one.row)
