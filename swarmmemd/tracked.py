@@ -1,8 +1,9 @@
 """One worker that is watched: what is read of it, what is recorded, and what stands in the way of its files."""
 
+from collections.abc import Callable, Mapping, Sequence
+
 import msgspec
 
-from swarmmemd.derive import HeardOf
 from swarmmemd.memory.obstacles import Obstacle
 from swarmmemd.model import MissionId, WorkerId
 from swarmmemd.observation import Ledger, Post, Runtime
@@ -10,7 +11,7 @@ from swarmmemd.sources.chat import ChatSource
 from swarmmemd.sources.file import FileSource
 from swarmmemd.sources.handoffs import HandoffSource
 from swarmmemd.sources.transcripts import TranscriptSource
-from swarmmemd.state import WorkerState
+from swarmmemd.state import Heard, WorkerState
 
 _LONGEST_WAIT = 60.0
 
@@ -20,6 +21,27 @@ class Posted(msgspec.Struct, frozen=True):
 
     id: str
     rejected: str | None = None
+
+
+class Hearing:
+    """What was known of texts of the chat when one look began, each asked for once: those that are expected all
+    together, which costs a tenth of one by one."""
+
+    def __init__(self, ask: Callable[[Sequence[str]], Mapping[str, Heard]]) -> None:
+        self._ask = ask
+        self._known: dict[str, Heard | None] = {}
+
+    def expect(self, keys: Sequence[str]) -> None:
+        """These will be asked for."""
+        new = [key for key in dict.fromkeys(keys) if key not in self._known]
+        self._known.update(dict.fromkeys(new))
+        self._known.update(self._ask(new))
+
+    def __call__(self, key: str) -> Heard | None:
+        """What is known of the text with this key."""
+        if key not in self._known:
+            self.expect((key,))
+        return self._known[key]
 
 
 class Backoff:
@@ -60,7 +82,7 @@ class Tracked:
         self.transcripts = transcripts
         self.state: WorkerState | None = None
         self.ledger: Ledger | None = None
-        self.heard: HeardOf | None = None
+        self.hearing: Hearing | None = None
         self.bad_ids: tuple[str, ...] = ()
         self.unshown: set[MissionId] = set()
         self.refused: dict[str, str] = {}

@@ -5,14 +5,14 @@ turn raises only `JournalError`. docs/architecture.md, "One turn".
 """
 
 from collections.abc import Callable, Iterable
-from functools import cache, partial
+from functools import partial
 from typing import TypeVar
 
 import msgspec
 
 from swarmmemd import layout
 from swarmmemd.config import Config
-from swarmmemd.derive import HOLD, HeardOf, Safe, Version, derive, floor
+from swarmmemd.derive import HOLD, Safe, Version, derive, floor
 from swarmmemd.errors import StorageError
 from swarmmemd.handoff import Author, is_local, mirror, sha256
 from swarmmemd.journal import Change, Journal, KeptHandoff, Recorded, Rendered
@@ -44,7 +44,7 @@ from swarmmemd.sources.roster import parse_roster
 from swarmmemd.sources.runtime import parse_runtime
 from swarmmemd.sources.transcripts import TranscriptSource
 from swarmmemd.state import WorkerState
-from swarmmemd.tracked import Posted, Tracked
+from swarmmemd.tracked import Hearing, Posted, Tracked
 
 _T = TypeVar("_T")
 _PATIENCE = 1.0
@@ -218,20 +218,17 @@ class Turns:
         """The new rows of the chat, if there are any."""
         state, wall = one.state, self._clock.wall()
         at = floor(state, shown or one.runtime.value, int(wall * 1000))
+        hearing = one.hearing = Hearing(partial(self._journal.heard, one.id))
         wanted = Wanted(
             state=state.chat if state else None,
-            heard=self._heard_of(one),
+            heard=hearing,
+            expect=hearing.expect,
             since=at.since,
             until=at.until,
         )
         with self._journal.reading():
             found = one.chat.look(wanted, self._clock.monotonic(), wall)
         return found if isinstance(found, Chat) else None
-
-    def _heard_of(self, one: Tracked) -> HeardOf:
-        """What the journal knows of the texts of one look, each asked for once."""
-        one.heard = cache(partial(self._journal.heard, one.id))
-        return one.heard
 
     def _waits_for_chat(self, one: Tracked, shown: Runtime) -> bool:
         """Whether a message in `runtime.json` has to wait for a moment: the chat says whose it is, and it is locked
@@ -292,9 +289,10 @@ class Turns:
 
     def _derived(self, seen: Observation, one: Tracked, report: Report) -> Change:
         before = self._state(one)
-        heard, one.heard = one.heard or self._heard_of(one), None
+        hearing, one.hearing = one.hearing or Hearing(partial(self._journal.heard, one.id)), None
         with self._journal.reading():
-            found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows, self.safe, heard)
+            state = before or WorkerState(worker=one.id)
+            found = derive(state, seen, self._journal.knows, self.safe, hearing, hearing.expect)
         one.ledger = seen.ledger
         if before is not None and found.state.missions.keys() > before.missions.keys():
             one.handoffs.look_again(self._clock.monotonic())  # what was nobody's can be this mission's

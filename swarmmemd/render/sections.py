@@ -9,6 +9,8 @@ BLANKS = " \t\r\n\f\v"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\r\n]*)")
 _COMMENT = re.compile(r" {0,3}<!--")
+_MARKS = ("```", "~~~", "<!--")
+"""Without one of these a line begins no fence and no comment."""
 _ITEM = re.compile(r"[-*+][ \t]")
 _RULE = re.compile(r"(?:[-*_][ \t]*){3,}[\r\n]*\Z")
 _HEADING = re.compile(r"#{1,6}(?:[ \t\r\n]|\Z)")
@@ -95,7 +97,10 @@ def regions_of(lines: list[str]) -> list[int]:
     Were it not, a fence that somebody forgot to close would hide all sections below it, and each merge would
     append them once more.
     """
-    regions, closers, number, at = [0] * len(lines), _closers(lines), 0, 0
+    regions, number, at = [0] * len(lines), 0, 0
+    if not any(mark in line for mark in _MARKS for line in lines):
+        return regions  # as in most files
+    closers = _closers(lines)
     while at < len(lines):
         end = _region_end(lines, at, closers)
         if end > at:

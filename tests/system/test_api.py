@@ -599,6 +599,15 @@ def test_serve_reads_without_a_daemon_and_takes_posts_beside_one(tmp_path: Path)
         assert (code, found["files"][0]["name"]) == (200, "SUMMARY.md")
         code, found = ask("GET", "/api/workers")
         assert (code, found["running"], found["workers"][0]["title"]) == (200, False, "Build the shed")
+        memory = home.profiles / "builder-1" / "memory"
+        memory.rename(memory.with_name("aside"))
+        memory.symlink_to("aside")  # which is not followed: nobody knows what there is
+        for target in (f"{MEMORY}?workerId=builder-1&kind=mission", f"{SEARCH}?scope=all&q=shed"):
+            code, found = ask("GET", target)
+            assert code == 503
+            is_refused(found)
+        memory.unlink()
+        memory.with_name("aside").rename(memory)
         body = json.dumps(
             {"workerId": "builder-1", "kind": "mission", "missionId": "mission-1", "content": "x"}
         )
