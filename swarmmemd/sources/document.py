@@ -38,7 +38,7 @@ def json_object(data: bytes, as_written: bool = False) -> dict[str, Any] | Unrea
     try:
         value = _AS_WRITTEN.decode(data) if as_written else msgspec.json.decode(data)
     except msgspec.DecodeError as error:
-        value = _with_halved_pairs(data, Written if as_written else float)
+        value = with_halved_pairs(data, Written if as_written else float)
         if value is None:
             return Unreadable(f"not whole JSON ({error})")
     except RecursionError:
@@ -46,16 +46,22 @@ def json_object(data: bytes, as_written: bool = False) -> dict[str, Any] | Unrea
     return value if isinstance(value, dict) else Unreadable("not a JSON object")
 
 
-def _with_halved_pairs(data: bytes, number: type[float]) -> Any:
-    """Writers that cut texts by UTF-16 units leave `\\ud83e` alone, which the strict parser refuses."""
+def with_halved_pairs(data: bytes, number: type[float] = float) -> Any:
+    """Writers that cut texts by UTF-16 units leave `\\ud83e` alone, which the strict parser refuses: the value with
+    U+FFFD in its place. None where that was not what is wrong."""
     if b"\\ud" not in data.lower():
         return None
     import json  # who reads whole texts does not pay for it
 
     try:
-        return _mended(json.loads(data.decode(), parse_float=number))
+        return _mended(json.loads(data.decode(), parse_float=number, parse_constant=_refuse))
     except (ValueError, RecursionError):
         return None
+
+
+def _refuse(constant: str) -> None:
+    """NaN and its like are no JSON."""
+    raise ValueError(constant)
 
 
 def _mended(value: Any) -> Any:

@@ -15,6 +15,7 @@ from swarmmemd.instance import is_running
 from swarmmemd.journal import Follower, numbered
 from swarmmemd.model import Event, EventType, assignment_id, mission_id, utc_day
 from swarmmemd.observation import Post
+from swarmmemd.sources.document import with_halved_pairs
 from swarmmemd.web.answers import Refusal
 from swarmmemd.web.gate import BODY_LIMIT, drain
 from swarmmemd.web.reading import Reading
@@ -62,7 +63,7 @@ async def body_of(request: Request) -> bytes:
 def parse(data: bytes) -> Body:
     """The post in a body. Raises `Refusal`."""
     try:
-        body = msgspec.json.decode(data, type=Body)
+        body = _decoded(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise Refusal(400, f"The body is not what is described at /openapi.json: {error}") from None
     _check_unique(data)
@@ -87,6 +88,17 @@ def parse(data: bytes) -> Body:
     if body.event_type == EventType.HANDOFF_WRITTEN and body.kind != "handoff":
         raise Refusal(400, "A handoff is posted with kind=handoff and its whole text")
     return body
+
+
+def _decoded(data: bytes) -> Body:
+    """A client that cuts a text within an emoji loses that, and not its post."""
+    try:
+        return msgspec.json.decode(data, type=Body)
+    except msgspec.DecodeError:
+        mended = with_halved_pairs(data)
+        if mended is None:
+            raise
+        return msgspec.convert(mended, Body)
 
 
 def _check_unique(data: bytes) -> None:

@@ -463,6 +463,24 @@ def test_a_day_takes_what_belongs_to_no_mission(api: Api, home: Home) -> None:
     assert day["path"] == told["path"]
 
 
+def test_half_an_emoji_costs_a_letter_and_no_post(api: Api, teller: str) -> None:
+    """Clients cut texts by UTF-16 units."""
+    told = api.post(
+        workerId=teller,
+        kind="episodic",
+        content="Painted \ud83c",
+        event={"result": "Blue \ude00", "\ud83d": "x"},
+    )
+    assert told["event"]["summary"] == "Painted \ufffd"
+    assert told["event"]["event"].items() >= {"result": "Blue \ufffd", "\ufffd": "x"}.items()
+    assert "Painted \ufffd" in Path(told["path"]).read_text()
+    whole = api.post(workerId=teller, kind="episodic", content="Painted \ud83c\udfa8")
+    assert whole["event"]["summary"] == "Painted \U0001f3a8"
+    for wrong in ('"event": {"n": NaN}', '"event": [1]', '"kind": "mission"'):
+        body = f'{{"workerId": "{teller}", "kind": "episodic", "content": "\\ud83c", {wrong}}}'
+        assert api.ask("POST", MEMORY, body.encode()).code == 400
+
+
 def test_a_handoff_is_kept_whole_and_mirrored_unless_it_is_not_to_be(
     home: Home, api: Api, teller: str
 ) -> None:
