@@ -28,6 +28,7 @@ _LOOKED_AT = 2000
 """Files of the memory whose owner is looked at, at most."""
 _WRONG = (".openclaw/profiles", ".ocplatform/workspace")
 _INSTALL = "swarmmemd service install"
+_RELOAD = "The daemon goes on with what it read before. When the file is right: swarmmemd service restart"
 
 
 def examine(patient: Patient) -> list[Finding]:
@@ -241,7 +242,9 @@ def _daemon(patient: Patient) -> Findings:
             "trouble",
             "warning",
             f"{trouble['what']}: {trouble['reason']}, since {trouble.get('since', '?')}",
-            "It is tried again by itself; the reason says what to look at.",
+            _RELOAD
+            if trouble["what"] == "configuration"
+            else "It is tried again by itself; the reason says what to look at.",
         )
     polled = figures.get("watching", {}).get("polled", 0)
     if polled:
@@ -268,7 +271,8 @@ def _down(patient: Patient) -> Findings:
         return
     last = patient.standing.last_exit
     if last is not None:
-        yield Finding("last-exit", "problem", f"The daemon cannot run: {last.reason}", last.mend)
+        mend = last.mend or "Mend that, then: swarmmemd service start"
+        yield Finding("last-exit", "problem", f"The daemon cannot run: {last.reason}", mend)
         return
     installed = patient.overview.definition.state != "missing"
     mend = "swarmmemd service start" if installed else f"{_INSTALL}, or in the foreground: swarmmemd run"

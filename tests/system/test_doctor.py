@@ -393,6 +393,24 @@ def test_with_a_configuration_that_cannot_be_used_service_and_daemon_are_looked_
     assert [one.name for one in examine(without)] == ["last-exit", "failed"]
 
 
+def test_what_ended_the_daemon_has_a_mend_also_where_it_named_none(ill: Clinic) -> None:
+    (ill.home.state / "last-exit.json").write_text('{"exit": 78, "reason": "log.level: loud", "mend": ""}')
+    assert ill.names() == ["last-exit"]
+
+
+def test_a_configuration_that_was_not_taken_over_is_not_said_to_mend_itself(home: Home) -> None:
+    file = home.root / "config.yaml"
+    file.write_text("log: {level: info}\n")
+    with running(home, "--config", str(file)) as daemon:
+        file.write_text("log: {level: loud}\n")
+        daemon.signal(signal.SIGHUP)
+        clinic = Clinic(home)
+        until(lambda: "trouble" in clinic.names(), "the trouble")
+        mends = [one.mend for one in examine(clinic.patient()) if one.name == "trouble"]
+        assert "service restart" in mends[0]
+        assert "by itself" not in mends[0]
+
+
 def test_doctor_changes_nothing(home: Home) -> None:
     before = sorted(os.walk(home.root))
     home.command("doctor")
