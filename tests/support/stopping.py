@@ -11,6 +11,7 @@ import os
 import random
 import signal
 import sys
+import time
 from fnmatch import fnmatchcase
 from itertools import count
 from pathlib import Path
@@ -89,6 +90,13 @@ def deny(folder: str) -> None:
     patch.object(os, "open", guarded).start()
 
 
+def jump(seconds: float) -> None:
+    """At SIGUSR1 the wall clock jumps, as when the machine has slept or somebody sets it; the other one goes on."""
+    system_time, ahead = time.time, [0.0]
+    patch.object(time, "time", lambda: system_time() + ahead[0]).start()
+    signal.signal(signal.SIGUSR1, lambda *_: ahead.__setitem__(0, seconds))
+
+
 def main(arguments: list[str]) -> int:
     """Plants what was asked for and runs the command."""
     parser = argparse.ArgumentParser()
@@ -100,6 +108,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--no-inotify", action="store_true")
     parser.add_argument("--deaf", action="store_true")
     parser.add_argument("--deny", default="")
+    parser.add_argument("--jump", type=float)
     parser.add_argument("command", nargs="+")
     given = parser.parse_args(arguments)
     if given.at:
@@ -114,6 +123,8 @@ def main(arguments: list[str]) -> int:
         deafened()
     if given.deny:
         deny(given.deny)
+    if given.jump is not None:
+        jump(given.jump)
     return run(given.command)
 
 

@@ -1,9 +1,12 @@
 """A daemon that runs for long: a watcher that goes deaf, clocks, a slow reader, old bodies; docs/architecture.md."""
 
+import signal
 import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from swarmmemd.journal import Journal
 from swarmmemd.layout import CANARY, JOURNAL
@@ -78,8 +81,6 @@ def test_the_log_of_the_journal_stays_bounded_behind_a_slow_reader(tmp_path: Pat
 
 def test_a_second_that_takes_long_is_looked_at(home: Home) -> None:
     """Stopped by SIGSTOP: both clocks go on, so only the tick itself is late."""
-    import signal
-
     home.write("one", dispatched(_MISSION))
     with running(home) as daemon:
         home.looked_at()
@@ -87,3 +88,18 @@ def test_a_second_that_takes_long_is_looked_at(home: Home) -> None:
         time.sleep(6.5)  # that is what it is about: nothing can be waited for in a process that stands still
         daemon.signal(signal.SIGCONT)
         until(lambda: daemon.logged("sweep of everything", reason="the daemon stood still"), "the sweep")
+
+
+@pytest.mark.parametrize("seconds", [3600, -3600])
+def test_clocks_that_part_are_a_reason_to_look_at_everything(home: Home, seconds: int) -> None:
+    """After a sleep, or where somebody sets the clock."""
+    home.write("one", dispatched(_MISSION))
+    with running(home, plant=[f"--jump={seconds}"]) as daemon:
+        home.looked_at()
+        reason = "the clock jumped, or the machine slept"
+        assert not daemon.logged("sweep of everything", reason=reason)
+        daemon.signal(signal.SIGUSR1)
+        until(lambda: daemon.logged("sweep of everything", reason=reason), "the sweep")
+        home.write("one", answered(_MISSION, "After the jump", "IN_PROGRESS"))
+        until(lambda: "checkpoint" in home.types(), "the checkpoint")
+        assert len(daemon.logged("sweep of everything", reason=reason)) == 1, "one jump, one sweep"
