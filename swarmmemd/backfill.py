@@ -79,4 +79,5 @@ def _read_chat(tree: Tree, worker: WorkerId, past: Past, since: int, progress: P
 def _unknown(journal: Journal, worker: WorkerId, past: Past) -> dict[str, Heard]:
     """What the past tells of texts that the daemon has not seen itself."""
     own = past.known_texts()
-    return {key: heard for key, heard in own.items() if journal.heard(worker, key) is None}
+    known = journal.heard(worker, list(own))
+    return {key: heard for key, heard in own.items() if key not in known}

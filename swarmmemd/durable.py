@@ -101,8 +101,9 @@ class Directory:
             raise
         return Directory(descriptor, f"{self.shown}/{name}")
 
-    def descend(self, parts: tuple[str, ...], create: bool = False) -> "Directory":
-        """The folder at the end of `parts`. With `create`, missing ones are made, and those on the way are durable."""
+    def descend(self, parts: tuple[str, ...], create: bool = False, sure: bool = True) -> "Directory":
+        """The folder at the end of `parts`. With `create`, missing ones are made, and those on the way are durable;
+        with `sure`, so are the names in it."""
         here = Directory(os.dup(self.descriptor), self.shown)
         for part in parts:
             with here:
@@ -110,7 +111,7 @@ class Directory:
                     here.make_sure()
                 below = here.child(part, create)
             here = below
-        if create:
+        if create and sure:
             with contextlib.ExitStack() as on_failure:
                 on_failure.callback(here.close)
                 here.make_sure()
@@ -166,6 +167,13 @@ class Directory:
         seam.call("unlink", name)
         with _named(self, name):
             os.unlink(name, dir_fd=self.descriptor)
+
+
+def make_sure(root: Directory, folders: tuple[str, ...]) -> None:
+    """Makes the names in the folder at the end of `folders`, and on the way there, durable where one of them is not."""
+    if _unsure:
+        with root.descend(folders, create=True):
+            pass
 
 
 @contextlib.contextmanager
@@ -378,8 +386,10 @@ def replace(
     data: bytes,
     expected: Version | EllipsisType | None = ...,
     permissions: int | None = None,
+    sure: bool = True,
 ) -> Version:
-    """Puts `data` in the place of `name`, whole and durable, or leaves everything as it was.
+    """Puts `data` in the place of `name`, whole and durable, or leaves everything as it was. Without `sure` the caller
+    sees to it that the name gets durable (`Directory.make_sure`): until then it may show the version before.
 
     With `expected` (a version, or None for "no such file") it is compare-and-swap: raises `Moved` if the file
     is not what was read. `permissions` are those of a new file, by default those of the umask or of the file.
@@ -409,7 +419,10 @@ def replace(
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=directory.descriptor)
         raise
-    directory.sync()
+    if sure:
+        directory.sync()
+    else:
+        directory.doubt()
     return written
 
 

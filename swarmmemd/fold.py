@@ -4,6 +4,7 @@ docs/architecture.md, "State"; docs/contracts.md, "Status".
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -323,8 +324,12 @@ def decisions_of(event: Event) -> tuple[str, ...]:
 
 def _items(value: Any, split: bool) -> tuple[str, ...]:
     """The items of a list, a line or, where `split`, a run of commas. A comma inside of brackets is text."""
-    if not isinstance(value, str):
-        return ()
+    return _items_of(value, split) if isinstance(value, str) and value else ()
+
+
+@lru_cache(maxsize=64)
+def _items_of(value: str, split: bool) -> tuple[str, ...]:
+    """Workers name the same files and commands again and again."""
     parts = value.splitlines()
     if split:
         parts = [part for line in parts for part in _commas(line)]

@@ -5,14 +5,14 @@ turn raises only `JournalError`. docs/architecture.md, "One turn".
 """
 
 from collections.abc import Callable, Iterable
-from functools import cache, partial
+from functools import partial
 from typing import TypeVar
 
 import msgspec
 
 from swarmmemd import layout
 from swarmmemd.config import Config
-from swarmmemd.derive import HOLD, HeardOf, Safe, Version, derive, floor
+from swarmmemd.derive import HOLD, Safe, Version, derive, floor
 from swarmmemd.errors import StorageError
 from swarmmemd.handoff import Author, is_local, mirror, sha256
 from swarmmemd.journal import Change, Journal, KeptHandoff, Recorded, Rendered
@@ -29,7 +29,6 @@ from swarmmemd.observation import (
     Ledger,
     Observation,
     Phase,
-    Post,
     Roster,
     Runtime,
     TranscriptText,
@@ -45,9 +44,9 @@ from swarmmemd.sources.roster import parse_roster
 from swarmmemd.sources.runtime import parse_runtime
 from swarmmemd.sources.transcripts import TranscriptSource
 from swarmmemd.state import WorkerState
+from swarmmemd.tracked import Hearing, Posted, Tracked
 
 _T = TypeVar("_T")
-_LONGEST_WAIT = 60.0
 _PATIENCE = 1.0
 """Seconds that `runtime.json` waits for a chat that cannot be read."""
 
@@ -67,93 +66,7 @@ class Report(msgspec.Struct, kw_only=True):
     failure: StorageError | None = None
     gone: set[WorkerId] = set()
     skipped_ids: dict[WorkerId, tuple[str, ...]] = {}
-    posted: list["Posted"] = []
-
-
-class Posted(msgspec.Struct, frozen=True):
-    """A post that was recorded and applied, or why it cannot be."""
-
-    id: str
-    rejected: str | None = None
-
-
-class Backoff:
-    """What stands in the way of one target, and when it is worth another try."""
-
-    def __init__(self) -> None:
-        self.obstacles: list[Obstacle] = []
-        self.after = 0.0
-        self._failures = 0
-
-    def note(self, obstacles: list[Obstacle], now: float) -> None:
-        """Soon again where another writer is at it, else after a wait that doubles up to a minute."""
-        self.obstacles = obstacles
-        if not obstacles:
-            self.after, self._failures = 0.0, 0
-            return
-        soon = all(obstacle.expected for obstacle in obstacles)
-        self._failures = 0 if soon else self._failures + 1
-        wait = min(obstacle.retry for obstacle in obstacles)
-        self.after = now + (wait if soon else min(wait * 2.0 ** (self._failures - 1), _LONGEST_WAIT))
-
-
-class Tracked:
-    """One worker that is watched: its sources, and its state as recorded."""
-
-    def __init__(
-        self,
-        id: WorkerId,
-        runtime: FileSource[Runtime],
-        handoffs: HandoffSource,
-        chat: ChatSource,
-        transcripts: TranscriptSource,
-    ) -> None:
-        self.id = id
-        self.runtime = runtime
-        self.handoffs = handoffs
-        self.chat = chat
-        self.transcripts = transcripts
-        self.state: WorkerState | None = None
-        self.ledger: Ledger | None = None
-        self.heard: HeardOf | None = None
-        self.bad_ids: tuple[str, ...] = ()
-        self.unshown: set[MissionId] = set()
-        self.refused: dict[str, str] = {}
-        self.posts: dict[str, Post] = {}
-        """What waits in the inbox, by id; what of it this turn takes, and what is recorded and not applied."""
-        self.taken: dict[str, Posted] = {}
-        self.posted: dict[str, Posted] = {}
-        self.memory = Backoff()
-        self.shared = Backoff()
-
-    @property
-    def obstacles(self) -> list[Obstacle]:
-        """What stands in the way of its files, in its own folder and in the shared one."""
-        return self.memory.obstacles + self.shared.obstacles
-
-    @property
-    def due(self) -> float | None:
-        """When a source or a file that waits has to be looked at again, monotonic; None for no need."""
-        times = [self.runtime.due, self.handoffs.due, self.chat.due, self.transcripts.due]
-        times += [target.after for target in (self.memory, self.shared) if target.obstacles]
-        return min((time for time in times if time is not None), default=None)
-
-    def refused_handoffs(self) -> dict[str, str]:
-        """Handoff files that cannot be used or read, and why."""
-        return {**self.refused, **self.handoffs.troubles}
-
-    def changed(self) -> bool:
-        """Whether a stat shows what the last look did not: for the sweep."""
-        sources = (self.runtime, self.handoffs, self.chat, self.transcripts)
-        return any(source.changed() for source in sources)
-
-    def forget(self) -> None:
-        """What was looked at is not recorded: the next turn looks again."""
-        self.runtime.forget()
-        self.handoffs.forget()
-        self.chat.forget()
-        self.transcripts.forget()
-        self.ledger = None
+    posted: list[Posted] = []
 
 
 class Turns:
@@ -305,20 +218,17 @@ class Turns:
         """The new rows of the chat, if there are any."""
         state, wall = one.state, self._clock.wall()
         at = floor(state, shown or one.runtime.value, int(wall * 1000))
+        hearing = one.hearing = Hearing(partial(self._journal.heard, one.id))
         wanted = Wanted(
             state=state.chat if state else None,
-            heard=self._heard_of(one),
+            heard=hearing,
+            expect=hearing.expect,
             since=at.since,
             until=at.until,
         )
         with self._journal.reading():
             found = one.chat.look(wanted, self._clock.monotonic(), wall)
         return found if isinstance(found, Chat) else None
-
-    def _heard_of(self, one: Tracked) -> HeardOf:
-        """What the journal knows of the texts of one look, each asked for once."""
-        one.heard = cache(partial(self._journal.heard, one.id))
-        return one.heard
 
     def _waits_for_chat(self, one: Tracked, shown: Runtime) -> bool:
         """Whether a message in `runtime.json` has to wait for a moment: the chat says whose it is, and it is locked
@@ -379,9 +289,10 @@ class Turns:
 
     def _derived(self, seen: Observation, one: Tracked, report: Report) -> Change:
         before = self._state(one)
-        heard, one.heard = one.heard or self._heard_of(one), None
+        hearing, one.hearing = one.hearing or Hearing(partial(self._journal.heard, one.id)), None
         with self._journal.reading():
-            found = derive(before or WorkerState(worker=one.id), seen, self._journal.knows, self.safe, heard)
+            state = before or WorkerState(worker=one.id)
+            found = derive(state, seen, self._journal.knows, self.safe, hearing, hearing.expect)
         one.ledger = seen.ledger
         if before is not None and found.state.missions.keys() > before.missions.keys():
             one.handoffs.look_again(self._clock.monotonic())  # what was nobody's can be this mission's

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from swarmmemd.derive.chat import HOLD, begin, floor, look_at_chat
-from swarmmemd.derive.draft import Draft, HeardOf, Known, Safe, Version
+from swarmmemd.derive.draft import Draft, Expect, HeardOf, Known, Safe, Version
 from swarmmemd.derive.handoffs import look_at_handoffs, render_missing
 from swarmmemd.derive.ledger import close_missions, open_missions
 from swarmmemd.derive.posts import look_at_posts
@@ -23,7 +23,7 @@ from swarmmemd.state import Heard, WorkerState
 __all__ = ["HOLD", "Derived", "HeardOf", "Known", "Safe", "Version", "derive", "floor"]
 
 
-def _nothing(key: str) -> None:
+def _nothing(key: object) -> None:
     """Nothing was heard before."""
 
 
@@ -43,15 +43,20 @@ class Derived(msgspec.Struct, frozen=True):
 
 
 def derive(
-    state: WorkerState, seen: Observation, known: Known, safe: Safe = str, heard: HeardOf = _nothing
+    state: WorkerState,
+    seen: Observation,
+    known: Known,
+    safe: Safe = str,
+    heard: HeardOf = _nothing,
+    expect: Expect = _nothing,
 ) -> Derived:
     """The events between what was recorded (`state`) and what is there now (`seen`).
 
     `known` tells whether an event of this id was recorded before. A part of `seen` that could not be read
     changes nothing. `safe` is what is done to each text of an event, after its id is made from the whole one.
-    `heard` tells what is known of a text of the chat.
+    `heard` tells what is known of a text of the chat; `expect` hears before of the keys it will be asked for.
     """
-    draft = Draft(state, seen, known, safe, heard)
+    draft = Draft(state, seen, known, safe, heard, expect)
     view = seen.runtime if isinstance(seen.runtime, Runtime) else None
     draft.state = replace(draft.state, floor=floor(state, view, seen.at))
     open_missions(draft)

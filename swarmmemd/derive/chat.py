@@ -18,7 +18,19 @@ from swarmmemd.fold import CHAT
 from swarmmemd.identity import digest, event_id
 from swarmmemd.model import Checkpoint, EventType, MissionId
 from swarmmemd.observation import Chat, Message, Runtime
-from swarmmemd.state import Asked, ChatState, Dispatch, Fact, Floor, Heard, Held, Prompt, Said, WorkerState
+from swarmmemd.state import (
+    Asked,
+    ChatState,
+    Dispatch,
+    Fact,
+    Floor,
+    Glance,
+    Heard,
+    Held,
+    Prompt,
+    Said,
+    WorkerState,
+)
 
 HOLD = LATE_DISPATCH
 """ms that a row waits for its dispatch, from first sight."""
@@ -89,15 +101,22 @@ def _user_key(text: str) -> str:
 def look_at_chat(draft: Draft, chat: Chat, messages: Sequence[Message]) -> bool:
     """Adds what the messages say. False where one of them has to wait: it and those after it are read again."""
     reading = _Reading(draft, chat)
-    waits = next((message for message in messages if not reading.read(message)), None)
+    known_by = [_known_by(message) for message in messages]
+    draft.expect_heard([key for texts, names in known_by for key in (*texts, *names)])
+    rows = zip(messages, known_by, strict=True)
+    waits = next(
+        (message for message, (texts, names) in rows if not reading.read(message, texts, names)), None
+    )
     reading.leave(None if waits is None else waits.row)
     return waits is None
 
 
-def _names(message: Message, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """What a row is known by, whatever its id: the agent's name for it, and its text, time and line of sessions."""
+def _known_by(message: Message) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the texts of a row are known by, and what the row itself is, whatever its id: the agent's name for it, and
+    its text, time and line of sessions."""
+    texts = _texts(message)
     whole = " ".join((str(message.at), message.line, *texts))
-    return (*_uid(message), "r:" + digest(whole))
+    return texts, (*_uid(message), "r:" + digest(whole))
 
 
 class _Reading:
@@ -111,6 +130,7 @@ class _Reading:
         self._asked = dict(self._state.asked)
         self._prompts = dict(self._state.prompts)
         self._held = self._state.held
+        self._glances = _glances(self._held, Glance(chat.cursor, draft.seen.at))
         self._newest = max((message.at for message in chat.messages), default=0)
 
     def leave(self, waits: int | None) -> None:
@@ -118,17 +138,16 @@ class _Reading:
         chat = replace(
             self._state,
             cursor=self._chat.cursor if waits is None else waits - 1,
+            mark=self._chat.mark,
             sights=self._sights,
-            held=None if waits is None else self._held,
+            held=None if waits is None else self._waiting(waits),
             asked=_newest(self._asked),
             prompts=_newest(self._prompts),
         )
         self._draft.state = replace(self._draft.state, chat=chat)
 
-    def read(self, message: Message) -> bool:
-        """Judges one message. False where it has to wait for its dispatch."""
-        texts = _texts(message)
-        names = _names(message, texts)
+    def read(self, message: Message, texts: tuple[str, ...], names: tuple[str, ...]) -> bool:
+        """Judges one message, known by these. False where it has to wait for its dispatch."""
         again = self._is_row_again(message, names)
         if message.user:
             if not self._user(message, texts[0], again):
@@ -378,10 +397,11 @@ class _Reading:
 
     def _waits(self, message: Message) -> bool:
         """Whether the row was seen for the first time less than a minute ago."""
-        now = self._draft.seen.at
-        if self._held is None or self._held.row != message.row:
-            self._held = Held(message.row, now)
-        return abs(now - self._held.since) < HOLD
+        return abs(self._draft.seen.at - self._waiting(message.row).since) < HOLD
+
+    def _waiting(self, row: int) -> Held:
+        glances = tuple(glance for glance in self._glances if glance.row >= row)
+        return Held(row, glances[0].at, glances)
 
     # Whose it is
 
@@ -410,6 +430,12 @@ class _Reading:
     def _put_last(known: dict[str, _V], key: str, value: _V) -> None:
         known.pop(key, None)
         known[key] = value
+
+
+def _glances(held: Held | None, now: Glance) -> tuple[Glance, ...]:
+    """The glances at the chat since something waits, each further than those before."""
+    before = held.glances if held else ()
+    return before if before and before[-1].row >= now.row else (*before, now)
 
 
 def _newest(known: Mapping[str, _V]) -> dict[str, _V]:

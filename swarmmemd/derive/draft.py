@@ -18,6 +18,8 @@ from swarmmemd.state import Dispatch, Heard, WorkerState
 Known = Callable[[EventId], bool]
 HeardOf = Callable[[str], Heard | None]
 """What is known of a text of the chat, by its key."""
+Expect = Callable[[Sequence[str]], object]
+"""Is told of keys that will be asked for, so that they can be asked for together."""
 Safe = Callable[[str], str]
 """A text as it may stand in a worker's own memory; with `redact.local`, without its secrets."""
 Words = tuple[str | None, ...]
@@ -38,7 +40,13 @@ class Draft:
     """The state so far, and the events found so far. Lives for one call of `derive`."""
 
     def __init__(
-        self, state: WorkerState, seen: Observation, known: Known, safe: Safe, heard: HeardOf
+        self,
+        state: WorkerState,
+        seen: Observation,
+        known: Known,
+        safe: Safe,
+        heard: HeardOf,
+        expect: Expect = lambda keys: None,
     ) -> None:
         self.state = state
         self.met = state.look.met
@@ -52,6 +60,7 @@ class Draft:
         self.unread: Sequence[Message] = ()
         """Rows of the chat that this look has not judged: the chat says whose their blocks are."""
         self._heard = heard
+        self.expect_heard = expect
         dispatches = ((d.mission, d.number) for d in state.dispatches)
         self._tasks = dict(zip(dispatches, seen.tasks, strict=False))
         self._known = cache(known)

@@ -5,7 +5,7 @@ from the events would lose or invent some after a crash. docs/architecture.md, "
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ _COUNT_RENDERED = (
     "ON CONFLICT (worker, mission, section) DO UPDATE SET lines = lines + excluded.lines"
 )
 _HEARD = ", ".join(Heard.__struct_fields__)
+_ASKED_AT_ONCE = 500
+"""Keys in one statement: fewer than any SQLite allows."""
 
 _worker_decoder = msgspec.json.Decoder(WorkerState)
 _mission_decoder = msgspec.json.Decoder(MissionState)
@@ -108,12 +110,18 @@ class Journal:
 
     def knows(self, id: EventId) -> bool:
         """Whether an event of this id is recorded."""
-        return self._row("SELECT 1 FROM event WHERE id = ?", id) is not None
+        return bool(self._rows("SELECT 1 FROM event WHERE id = ?", id))
 
-    def heard(self, worker: WorkerId, key: str) -> Heard | None:
-        """What is known of a text that the worker's chat has shown."""
-        row = self._row(f"SELECT {_HEARD} FROM heard WHERE worker = ? AND key = ?", worker, key)
-        return Heard(**dict(zip(Heard.__struct_fields__, row, strict=True))) if row else None
+    def heard(self, worker: WorkerId, keys: Sequence[str]) -> dict[str, Heard]:
+        """What is known of texts that the worker's chat has shown, by their keys."""
+        found: dict[str, Heard] = {}
+        for start in range(0, len(keys), _ASKED_AT_ONCE):
+            some = keys[start : start + _ASKED_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            sql = f"SELECT key, {_HEARD} FROM heard WHERE worker = ? AND key IN ({marks})"
+            for key, *values in self._rows(sql, worker, *some):
+                found[key] = Heard(**dict(zip(Heard.__struct_fields__, values, strict=True)))
+        return found
 
     def event(self, id: EventId) -> Recorded | None:
         """The event of that id."""

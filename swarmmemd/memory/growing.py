@@ -106,7 +106,7 @@ class GrowingFiles:
         new = [record for record in records if known is None or record.seq > known.seq]
         if not new:
             return _nothing
-        folder = opened.enter_context(profile.descend(place.folders, create=True))
+        folder = opened.enter_context(profile.descend(place.folders, create=True, sure=False))
         file = opened.enter_context(Appending(folder, place.name))
         start = _start(known, file.mark())
         tail = file.read(start)

@@ -81,7 +81,7 @@ class Summaries:
         events: Sequence[EventId] = (),
     ) -> None:
         """Makes the file show the mission. `others` are versions whose foreign text is brought over; `events` are
-        those that make it another.
+        those that make it another. The new version is durable, and its name once the folder was made sure of.
 
         Raises `Obstructed` or OSError.
         """
@@ -182,7 +182,7 @@ class Summaries:
         where nothing was replaced, since somebody was quicker."""
         expected = held.version if held else None
         try:
-            self._versions[worker, mission] = replace(folder, place.name, _bytes(new), expected)
+            self._versions[worker, mission] = replace(folder, place.name, _bytes(new), expected, sure=False)
             self._auditor.replaced(f"{folder.shown}/{place.name}", _bytes(new), events)
         except Moved as moved:
             return None if moved.data is None else [moved.data]

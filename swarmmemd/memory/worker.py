@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from swarmmemd import layout
-from swarmmemd.durable import Directory
+from swarmmemd.durable import Directory, make_sure
 from swarmmemd.journal import Journal, Recorded
 from swarmmemd.layout import Place
 from swarmmemd.memory.audit import Auditor
@@ -143,12 +143,15 @@ class _Pass:
             for mission in dict.fromkeys((*by_mission, *missions)):
                 records = by_mission.get(mission, [])
                 ids = [record.event.id for record in records]
-                mirrored, shown = self._handoff(mission, ids), self.show(mission, events=ids)
-                if mirrored and shown:
-                    self.shown.append(mission)
+                mirrored, shown = self._handoff(mission, ids), self._show(mission, (), ids)
+                done: list[int] = []
                 if records and shown and not any(record.seq in stuck for record in records):
-                    applied += self._events(mission, records)
-            # Readers see the day before the line. What waits for the disk here, the line need not wait for.
+                    done = self._events(mission, records)
+                if shown and self._made_sure(mission):
+                    applied += done
+                    self.shown += [mission] if mirrored else []
+            # Readers see the day, and `SUMMARY.md`, before the line. What waits for the disk behind it, the line need
+            # not wait for.
             stuck = self._finish(written)
         return [seq for seq in applied if seq not in stuck]
 
@@ -168,8 +171,17 @@ class _Pass:
             made = partial(introduce, self._profile, worker, self._memory.auditor, name)
             self._tried(made, layout.identity_file(name))
 
-    def show(self, mission: MissionId, others: Sequence[bytes] = (), events: Sequence[EventId] = ()) -> bool:
-        """Makes the mission's `SUMMARY.md` true. Says whether it is."""
+    def show(self, mission: MissionId, others: Sequence[bytes]) -> bool:
+        """Makes the mission's `SUMMARY.md` true. Says whether it is, durably."""
+        return self._show(mission, others, ()) and self._made_sure(mission)
+
+    def _made_sure(self, mission: MissionId) -> bool:
+        """Makes the names in the mission's folder durable, where one of them is not. Says whether they are."""
+        place = layout.summary(mission)
+        return self._tried(partial(make_sure, self._profile, place.folders), place)
+
+    def _show(self, mission: MissionId, others: Sequence[bytes], events: Sequence[EventId]) -> bool:
+        """Makes the mission's `SUMMARY.md` true. Says whether it is; its name may not be durable yet."""
         known = self._state.missions.get(mission)
         show = self._memory.summaries.show
         return known is None or self._tried(

@@ -8,7 +8,7 @@ from swarmmemd.model import WorkerId
 from swarmmemd.service.running import Running
 from swarmmemd.sources.chat import ChatSource
 from swarmmemd.sources.file import FileSource
-from swarmmemd.turn import Backoff, Tracked
+from swarmmemd.tracked import Backoff, Tracked
 from swarmmemd.watch import WatchHealth
 
 

@@ -36,7 +36,7 @@ LAYERS: list[set[str]] = [
         "schedule",
     },
     {"sources", "journal", "memory", "watch", "instance", "inbox", "notify", "standing", "access"},
-    {"turn", "tree", "recall", "backfill", "rebuild", "install", "skills"},
+    {"tracked", "turn", "tree", "recall", "backfill", "rebuild", "install", "skills"},
     {"watchplan", "service", "web", "doctor", "demo"},
     {"cli", "__main__"},
 ]
