@@ -1,7 +1,6 @@
 """A Markdown file taken apart into its H2 sections and blocks, and put together again, byte for byte. Pure."""
 
 import re
-from typing import NamedTuple
 
 import msgspec
 
@@ -117,7 +116,7 @@ def regions_of(lines: list[str]) -> list[int]:
 _COMMENTED = "comment"
 
 
-class _Mark(NamedTuple):
+class _Mark(msgspec.Struct, frozen=True, gc=False):
     """A line in which a fence or a comment can begin or end."""
 
     at: int
