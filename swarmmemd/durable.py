@@ -355,11 +355,14 @@ def hold(directory: Directory, name: str, limit: int) -> Held | None:
         descriptor = open_file(directory, name, os.O_RDONLY)
     except FileNotFoundError:
         return None
-    found = os.fstat(descriptor)
-    if found.st_size > limit:
+    try:
+        found = os.fstat(descriptor)
+        if found.st_size > limit:
+            raise Refused(errno.EFBIG, f"longer than {limit} bytes", f"{directory.shown}/{name}")
+        return Held(descriptor, version_of(found), _read_all(descriptor))
+    except BaseException:
         os.close(descriptor)
-        raise Refused(errno.EFBIG, f"longer than {limit} bytes", f"{directory.shown}/{name}")
-    return Held(descriptor, version_of(found), _read_all(descriptor))
+        raise
 
 
 def read_file(directory: Directory, name: str, limit: int) -> bytes | None:

@@ -142,6 +142,7 @@ class Summaries:
     ) -> bool:
         """Merges once. Says whether it stands; versions that were hidden meanwhile are added to `unmerged`."""
         held = hold(folder, place.name, SUMMARY_LIMIT)
+        stays_open = False
         try:
             text = _text(held.data) if held else ""
             if held is not None:
@@ -151,22 +152,24 @@ class Summaries:
                 self._versions[worker, mission.mission] = held.version
                 return True
             hidden = self._replaced_by(folder, place, worker, mission.mission, new, held, events)
-        except BaseException:
+            if hidden is None:
+                return False
             if held is not None:
+                if (changed := held.reread()) is not None:
+                    hidden.append(changed)
+                self._keep_open(held, worker, mission.mission, now)
+                stays_open = True
+        finally:
+            if held is not None and not stays_open:
                 held.close()
-            raise
-        if hidden is None:
-            if held is not None:
-                held.close()
-            return False
-        if held is not None:
-            if (changed := held.reread()) is not None:
-                hidden.append(changed)
-            self._replaced.append((now + max(self.settle, _HELD_FOR), worker, mission.mission, held))
-            while len(self._replaced) > _HELD_AT_ONCE:
-                self._replaced.pop(0)[3].close()
         unmerged += hidden
         return not hidden
+
+    def _keep_open(self, held: Held, worker: WorkerId, mission: MissionId, now: float) -> None:
+        """For a moment: a writer that had it open may still write into it."""
+        self._replaced.append((now + max(self.settle, _HELD_FOR), worker, mission, held))
+        while len(self._replaced) > _HELD_AT_ONCE:
+            self._replaced.pop(0)[3].close()
 
     def _replaced_by(
         self,

@@ -9,6 +9,7 @@ comes again. One spot is left out for saving by rename: between the daemon's las
 is no system call that could tell.
 """
 
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -296,3 +297,17 @@ def _ours_stand(home: Home, lines: list[str], number: int) -> None:
         assert lines.count(f"- path/row-{n:03d}.svg") == 1
     sections = [line for line in lines if line.startswith("## ")]
     assert len(sections) == len(set(sections)), "no section stands there twice"
+
+
+def test_looking_again_at_what_stands_leaves_nothing_open(home: Home) -> None:
+    """Somebody saves the file as it is, again and again: nothing is to be replaced, and nothing to be kept open."""
+    home.put(dispatched())
+    with home.tree() as tree:
+        tree.everything()
+        _settled(home, tree)
+        before = len(os.listdir("/dev/fd"))
+        for _ in range(20):
+            home.summary().write_bytes(home.summary().read_bytes())
+            home.hands.move(5.0)
+            _look_after(home, tree)
+        assert len(os.listdir("/dev/fd")) == before
