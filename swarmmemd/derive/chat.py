@@ -92,7 +92,9 @@ def look_at_chat(draft: Draft, chat: Chat, messages: Sequence[Message]) -> bool:
     known_by = [_known_by(message) for message in messages]
     draft.expect_heard([key for texts, names in known_by for key in (*texts, *names)])
     rows = zip(messages, known_by, strict=True)
-    waits = next((message for message, (texts, names) in rows if not reading.read(message, texts, names)), None)
+    waits = next(
+        (message for message, (texts, names) in rows if not reading.read(message, texts, names)), None
+    )
     reading.leave(None if waits is None else waits.row)
     return waits is None
 

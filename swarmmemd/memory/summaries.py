@@ -182,9 +182,7 @@ class Summaries:
         where nothing was replaced, since somebody was quicker."""
         expected = held.version if held else None
         try:
-            self._versions[worker, mission] = replace(
-                folder, place.name, _bytes(new), expected, sure=False
-            )
+            self._versions[worker, mission] = replace(folder, place.name, _bytes(new), expected, sure=False)
             self._auditor.replaced(f"{folder.shown}/{place.name}", _bytes(new), events)
         except Moved as moved:
             return None if moved.data is None else [moved.data]

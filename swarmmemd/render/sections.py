@@ -10,7 +10,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\r\n]*)")
 _COMMENT = re.compile(r" {0,3}<!--")
 _MARKS = ("```", "~~~", "<!--")
-"""Without one of these a line begins no fence and no comment."""
+"""Without one of these in it a text has no fence and no comment."""
 _ITEM = re.compile(r"[-*+][ \t]")
 _RULE = re.compile(r"(?:[-*_][ \t]*){3,}[\r\n]*\Z")
 _HEADING = re.compile(r"#{1,6}(?:[ \t\r\n]|\Z)")
@@ -98,7 +98,8 @@ def regions_of(lines: list[str]) -> list[int]:
     append them once more.
     """
     regions, number, at = [0] * len(lines), 0, 0
-    if not any(mark in line for mark in _MARKS for line in lines):
+    text = "".join(lines)
+    if not any(mark in text for mark in _MARKS):
         return regions  # as in most files
     closers = _closers(lines)
     while at < len(lines):
