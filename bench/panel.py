@@ -12,10 +12,10 @@ from tests.support.daemon import Home, answered, dispatched, running
 
 DOCS = Path(__file__).parents[1] / "docs" / "pictures"
 _ROSTER = """workers:
-  - {id: builder-1, name: Ada, role: Builder, specialty: parsers}
-  - {id: painter-2, name: Grace, role: Painter, specialty: interfaces}
-  - {id: tester-3, name: Barbara, role: Tester, specialty: regressions}
-  - {id: writer-4, name: Kathleen, role: Writer, specialty: manuals}
+  - {id: builder-1, name: Mason, role: Builder, specialty: parsers}
+  - {id: painter-2, name: Palette, role: Painter, specialty: interfaces}
+  - {id: tester-3, name: Plumb line, role: Tester, specialty: regressions}
+  - {id: writer-4, name: Quill, role: Writer, specialty: manuals}
 """
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from swarmmemd.config import Config
 from swarmmemd.layout import SEARCH
 from swarmmemd.recall.index import Index
+from swarmmemd.recall.seal import seal
 from swarmmemd.recall.search import SearchQuery, scan
 from swarmmemd.recall.words import parse_query
 
@@ -76,8 +77,7 @@ def measure(config: Config, large: bool) -> None:
     time.sleep(1.1)  # what changed a moment ago is not indexed
     config.state_dir.mkdir(exist_ok=True)
     began = time.perf_counter()
-    index = Index(config.state_dir / SEARCH, write=True)
-    index.update(config)
+    index = indexed(config)
     took, size = time.perf_counter() - began, (config.state_dir / SEARCH).stat().st_size / 1e6
     print(f"  index made in {took:.1f} s, {size:.0f} MB")
     compared["in process, warm index"] = lambda text: index.search(config, SearchQuery(text=text))
@@ -94,14 +94,23 @@ def compared(config: Config, rounds: int) -> dict[str, list[float]]:
         ways["rg -n -i"] = lambda text: rg(config, text)
     time.sleep(1.1)  # what changed a moment ago is not indexed
     config.state_dir.mkdir(exist_ok=True)
-    index = Index(config.state_dir / SEARCH, write=True)
+    index = indexed(config)
     try:
-        index.update(config)
         ways["in process, warm index"] = lambda text: index.search(config, SearchQuery(text=text))
         ways["fresh process, index"] = lambda text: fresh(config, text)
         return times(ways, rounds)
     finally:
         index.close()
+
+
+def indexed(config: Config) -> Index:
+    """The index, made and sealed without the rests that its keeper takes."""
+    index = Index(config.state_dir / SEARCH, write=True)
+    index.update(config)
+    if not index.settle():
+        raise SystemExit("somebody else reads the index")
+    seal(config)
+    return index
 
 
 def times(ways: dict[str, Way], rounds: int) -> dict[str, list[float]]:

@@ -26,6 +26,7 @@ CANARY = "canary"
 LOG = "log"
 TOKEN = "token"
 SEARCH = "search.db"
+SEAL = "search.seal"
 AUDIT = "audit.jsonl"
 DISPLACED = "displaced"
 

@@ -137,6 +137,14 @@ class ChatFile(msgspec.Struct, frozen=True):
     application: int
 
 
+class Mark(msgspec.Struct, frozen=True):
+    """A row that was seen in a chat database, and the time that stood in it: where another one is written over the
+    file, or a new file has the inode of the old one, that row is another."""
+
+    row: int
+    time: float
+
+
 class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One row of the chat that counts: a user's, or one of the worker's with checkpoints in it.
 
@@ -159,15 +167,15 @@ class Chat(msgspec.Struct, frozen=True, kw_only=True):
 
     `cursor` is the newest row that was passed. `prompts` are older rows that were asked for once more, `gone`
     those earlier rows, of all that were asked for, that are inactive or not there any more. `newest` is the greatest
-    row id. `restarted`: another
-    file, or another generation of it, read from its beginning. `since` and `until` (ms) say where the reading of
-    a chat began that was never read before.
+    row id; `mark` is the newest row that was seen. `restarted`: another file, or another generation of it, read from
+    its beginning. `since` and `until` (ms) say where the reading of a chat began that was never read before.
     """
 
     file: ChatFile
     messages: tuple[Message, ...]
     cursor: int
     newest: int = 0
+    mark: Mark | None = None
     prompts: Mapping[int, Message] = {}
     gone: frozenset[int] = frozenset()
     restarted: bool = False

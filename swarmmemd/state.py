@@ -10,7 +10,7 @@ from enum import StrEnum
 import msgspec
 
 from swarmmemd.model import AssignmentId, Checkpoint, MissionId, WorkerId
-from swarmmemd.observation import ChatFile, LedgerState, TranscriptPosition
+from swarmmemd.observation import ChatFile, LedgerState, Mark, TranscriptPosition
 
 
 class Fact(StrEnum):
@@ -145,15 +145,23 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     pending: bool = False
 
 
+class Glance(msgspec.Struct, frozen=True):
+    """How far the chat was seen at a moment, ms."""
+
+    row: int
+    at: int
+
+
 class Held(msgspec.Struct, frozen=True):
-    """A row that waits for its dispatch since `since`, ms."""
+    """A row that waits for its dispatch since `since`, ms. `glances` tell since when the rows behind it are there."""
 
     row: int
     since: int
+    glances: tuple[Glance, ...] = ()
 
 
 class ChatState(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the chat is read.
+    """How far the chat is read. `mark` is the newest row that was seen when it was kept.
 
     Of the rows up to `base`, which stood there when reading began, those older than `since` (ms) are base line; those
     up to `until` were perhaps recorded before the journal was lost. `asked` and `prompts` hold the newest 32 sessions
@@ -163,6 +171,7 @@ class ChatState(msgspec.Struct, frozen=True, kw_only=True):
     file: ChatFile
     generation: int = 1
     cursor: int = 0
+    mark: Mark | None = None
     base: int = 0
     sights: int = 0
     since: int = 0

@@ -60,7 +60,7 @@ class WatchPlan:
 
     def follow_handoffs(self, worker: WorkerId, at_work: bool) -> None:
         """Watches the worker's handoffs while it has work: their folder, or the one above until it is there.
-        Those of the others are swept: a watch is a thread."""
+        Those of the others are swept: watches can be few."""
         memory = self._config.profiles_root / worker / MEMORY
         folder = next((one for one in (memory / "handoffs", memory) if at_work and _is_folder(one)), None)
         if folder == self._followed.get(worker):

@@ -64,14 +64,24 @@ class Commands(Root):
             formatter.write_dl(list(_COMMANDS.items()))
 
 
-@click.group(cls=Commands)
+_EPILOG = """\b
+Examples:
+  swarmmemd demo
+  swarmmemd run
+  swarmmemd search "rate limit"
+  swarmmemd resume swarm5
+  swarmmemd search --help
+"""
+
+
+@click.group(cls=Commands, epilog=_EPILOG)
 @click.version_option(swarmmemd.__version__, prog_name="swarmmemd", message="%(prog)s %(version)s")
 @common_options
 def swarmmemd_group() -> None:
     """A durable, readable memory for swarms of long-lived agent workers.
 
     Watches each worker's runtime.json and the mission ledger, and keeps events, daily episodes and a true
-    SUMMARY.md in the worker's memory folder. Begin with: swarmmemd demo
+    SUMMARY.md in the worker's memory folder.
     """
 
 

@@ -6,6 +6,7 @@ import click
 
 from swarmmemd.cli.options import common_options, load_config
 from swarmmemd.cli.output import say, say_json, say_line
+from swarmmemd.cli.unread import tell_unread
 from swarmmemd.errors import Exit
 
 if TYPE_CHECKING:
@@ -38,17 +39,24 @@ def show_command(
     found = read_memory(load_config(ctx).config, query)
     if as_json:
         files = [{"name": f.name, "path": str(f.path), "content": f.content} for f in found.files]
-        content = {"ok": True, "workerId": worker, "kind": kind, "path": str(found.path), "files": files}
+        content = {
+            "ok": bool(found.files),
+            "workerId": worker,
+            "kind": kind,
+            "path": str(found.path),
+            "files": files,
+        }
         say_json(content, indent=2)
     else:
         _tell(found)
-    return Exit.DONE if found.files else Exit.NOTHING
+    code = tell_unread(found.files, found.troubles)
+    if code is Exit.NOTHING and not as_json:
+        say_line(f"Nothing in {found.path}", err=True)
+    return code
 
 
 def _tell(found: "Found") -> None:
     """The files one after the other; on stdout the text, on stderr whose it is."""
-    if not found.files:
-        say_line(f"Nothing in {found.path}", err=True)
     for file in found.files:
         say_line(f"== {file.path}", err=True)
         say(file.content.rstrip("\n"))

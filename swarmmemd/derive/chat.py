@@ -18,7 +18,19 @@ from swarmmemd.fold import CHAT
 from swarmmemd.identity import digest, event_id
 from swarmmemd.model import Checkpoint, EventType, MissionId
 from swarmmemd.observation import Chat, Message, Runtime
-from swarmmemd.state import Asked, ChatState, Dispatch, Fact, Floor, Heard, Held, Prompt, Said, WorkerState
+from swarmmemd.state import (
+    Asked,
+    ChatState,
+    Dispatch,
+    Fact,
+    Floor,
+    Glance,
+    Heard,
+    Held,
+    Prompt,
+    Said,
+    WorkerState,
+)
 
 HOLD = LATE_DISPATCH
 """ms that a row waits for its dispatch, from first sight."""
@@ -118,6 +130,7 @@ class _Reading:
         self._asked = dict(self._state.asked)
         self._prompts = dict(self._state.prompts)
         self._held = self._state.held
+        self._glances = _glances(self._held, Glance(chat.cursor, draft.seen.at))
         self._newest = max((message.at for message in chat.messages), default=0)
 
     def leave(self, waits: int | None) -> None:
@@ -125,8 +138,9 @@ class _Reading:
         chat = replace(
             self._state,
             cursor=self._chat.cursor if waits is None else waits - 1,
+            mark=self._chat.mark,
             sights=self._sights,
-            held=None if waits is None else self._held,
+            held=None if waits is None else self._waiting(waits),
             asked=_newest(self._asked),
             prompts=_newest(self._prompts),
         )
@@ -383,10 +397,11 @@ class _Reading:
 
     def _waits(self, message: Message) -> bool:
         """Whether the row was seen for the first time less than a minute ago."""
-        now = self._draft.seen.at
-        if self._held is None or self._held.row != message.row:
-            self._held = Held(message.row, now)
-        return abs(now - self._held.since) < HOLD
+        return abs(self._draft.seen.at - self._waiting(message.row).since) < HOLD
+
+    def _waiting(self, row: int) -> Held:
+        glances = tuple(glance for glance in self._glances if glance.row >= row)
+        return Held(row, glances[0].at, glances)
 
     # Whose it is
 
@@ -415,6 +430,12 @@ class _Reading:
     def _put_last(known: dict[str, _V], key: str, value: _V) -> None:
         known.pop(key, None)
         known[key] = value
+
+
+def _glances(held: Held | None, now: Glance) -> tuple[Glance, ...]:
+    """The glances at the chat since something waits, each further than those before."""
+    before = held.glances if held else ()
+    return before if before and before[-1].row >= now.row else (*before, now)
 
 
 def _newest(known: Mapping[str, _V]) -> dict[str, _V]:

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from swarmmemd.config import Config
-from swarmmemd.errors import UsageError
+from swarmmemd.errors import Exit, UsageError
 from swarmmemd.model import EventType, MissionId, WorkerId, iso
 from swarmmemd.recall.ages import age
 from swarmmemd.recall.briefing import fenced
 from swarmmemd.recall.search import Ranked, Wanted, scanned
 from swarmmemd.recall.tree import walk_of
-from swarmmemd.recall.troubles import Trouble
+from swarmmemd.recall.troubles import Trouble, code_of
 from swarmmemd.recall.words import Matcher, Query, fold, parse_query, snippet
 from swarmmemd.redact import Redactor
 from swarmmemd.text import harmless, one_row
@@ -62,7 +62,7 @@ def context(config: Config, task: str, now: int, lines: int, limit: int) -> Cont
         raise UsageError("The task has no word to look for", 'Say it: swarmmemd context "fix the parser"')
     walk = walk_of(config, None, "worker")
     weighed = _Weighed(query)
-    for one in scanned(walk, Matcher(query), Wanted(mission=None, type=None, since=None)):
+    for one in scanned(walk, walk, Matcher(query), Wanted(mission=None, type=None, since=None)):
         weighed.add(one)
     redactor = Redactor(config.redact.patterns, config.redact.allow)
     found = weighed.workers(lines, lambda text: harmless(redactor.redact(text).text))
@@ -179,7 +179,7 @@ def _section(place: int, one: Known, now: int) -> str:
 def as_object(task: str, found: Context) -> dict[str, Any]:
     """What `--json` prints. docs/commands.md, "context"."""
     return {
-        "ok": True,
+        "ok": code_of(found.workers, found.troubles) <= Exit.NOTHING,
         "task": task,
         "workers": [
             {

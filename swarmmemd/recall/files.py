@@ -12,6 +12,7 @@ from swarmmemd.config import Config
 from swarmmemd.durable import Directory, read_file
 from swarmmemd.errors import UsageError, system_error
 from swarmmemd.model import MissionId, mission_id, worker_id
+from swarmmemd.recall.troubles import Trouble, unread
 
 _LIMIT = 64 * 1024 * 1024
 _PROFILE = ("IDENTITY.md", "SOUL.md", "MEMORY.md")
@@ -36,10 +37,11 @@ class MemoryFile(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """Where it was looked for, and the files that are there."""
+    """Where it was looked for, the files that are there, and what could not be read."""
 
     path: Path
     files: tuple[MemoryFile, ...]
+    troubles: tuple[Trouble, ...] = ()
 
 
 def read_memory(config: Config, query: MemoryQuery) -> Found:
@@ -70,15 +72,20 @@ def _is_day(text: str) -> bool:
 def _shared(root: Path) -> Found:
     """What all may read: each worker's latest handoff, and what was archived."""
     handoffs = [name for name in _names(root, ("handoffs", "swarm")) if name.endswith("-latest.md")]
-    files = list(_read(root, ("handoffs", "swarm"), handoffs).files)
+    found = [_read(root, ("handoffs", "swarm"), handoffs)]
     for name in _names(root, ("swarm", "missions")):
         mission = mission_id(name)
         if mission is None:
             continue
         place = layout.manifest(mission)
-        found = _read(root, place.folders, (place.name,)).files
-        files += [MemoryFile(f"{mission}/{place.name}", file.path, file.content) for file in found]
-    return Found(root, tuple(files))
+        manifest = _read(root, place.folders, (place.name,))
+        named = (msgspec.structs.replace(file, name=f"{mission}/{place.name}") for file in manifest.files)
+        found.append(msgspec.structs.replace(manifest, files=tuple(named)))
+    return Found(
+        root,
+        tuple(file for one in found for file in one.files),
+        tuple(trouble for one in found for trouble in one.troubles),
+    )
 
 
 def _wanted(
@@ -142,20 +149,23 @@ def _names(root: Path, folders: tuple[str, ...]) -> list[str]:
 
 
 def _read(root: Path, folders: tuple[str, ...], names: Sequence[str]) -> Found:
-    where = root.joinpath(*folders)
+    """Those of the files that are there. One that cannot be read does not hide the others."""
+    where, files, troubles = root.joinpath(*folders), list[MemoryFile](), list[Trouble]()
     try:
-        with _explained(where), Directory.root(root) as base, base.descend(folders) as folder:
-            read = [(name, read_file(folder, name, _LIMIT)) for name in names]
+        with Directory.root(root) as base, base.descend(folders) as folder:
+            for name in names:
+                try:
+                    data = read_file(folder, name, _LIMIT)
+                except OSError as error:
+                    troubles.append(unread(str(where / name), error))
+                    continue
+                if data is not None:
+                    files.append(MemoryFile(name, where / name, data.decode("utf-8", "replace")))
     except FileNotFoundError:
-        return Found(where, ())
-    return Found(
-        where,
-        tuple(
-            MemoryFile(name, where / name, data.decode("utf-8", "replace"))
-            for name, data in read
-            if data is not None
-        ),
-    )
+        pass
+    except OSError as error:
+        troubles.append(unread(str(error.filename or where), error))
+    return Found(where, tuple(files), tuple(troubles))
 
 
 @contextmanager

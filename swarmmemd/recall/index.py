@@ -26,13 +26,13 @@ from swarmmemd.layout import SEARCH
 from swarmmemd.model import EventType, MissionId
 from swarmmemd.recall import terms
 from swarmmemd.recall.lines import Document, Kind, Line, record_line
+from swarmmemd.recall.seal import sealed
 from swarmmemd.recall.search import (
     Ranked,
     Results,
     SearchQuery,
     Wanted,
-    answers,
-    has_index,
+    best_of,
     is_copy,
     is_record_of_others,
     ranked,
@@ -44,7 +44,7 @@ from swarmmemd.recall.tree import LIMIT, MemoryPath, Walk, read, walk_of
 from swarmmemd.recall.words import Match, Matcher, Query, fold, parse_query
 from swarmmemd.sources.file import Signature, signature
 
-_VERSION = 1
+_VERSION = 2
 """Of tables, words and lines together: an index of another version is made anew."""
 
 _TABLES = f"""
@@ -146,23 +146,20 @@ class Index:
     def _best(self, walk: Walk, words: Query, filters: Wanted, query: SearchQuery) -> list[Ranked]:
         indexed, matcher = self._known(), Matcher(words)
         current: dict[int, MemoryPath] = {}
-        others: list[Ranked] = []
-        for file, folder in walk:
-            known = indexed.get(file.path)
-            if known is not None and known[1] == file.signature:
-                current[known[0]] = file
-                continue
-            try:
-                found = read(file, folder)
-            except OSError as error:
-                walk.trouble(file.path, error)
-                continue
-            if found is not None:
-                others += answers(file, found[0], matcher, filters)
+
+        def others() -> Iterator[tuple[MemoryPath, Directory]]:
+            for file, folder in walk:
+                known = indexed.get(file.path)
+                if known is not None and known[1] == file.signature:
+                    current[known[0]] = file
+                else:
+                    yield file, folder
+
+        read_now = best_of(others(), walk, matcher, filters, query.limit)
         with _Lines(walk, matcher) as lines:
             narrow = len(current) * 2 < len(indexed)
             asked = _Asked(self._db, words, filters, current, lines, narrow)
-            merged = heapq.merge(asked.ranked(), sorted(others, key=_place), key=_place)
+            merged = heapq.merge(asked.ranked(), read_now, key=_place)
             best = list(islice(merged, query.limit))
             if not query.context:
                 return best
@@ -200,6 +197,11 @@ class Index:
         if self._is_mostly_gone():
             self._empty()
         return done
+
+    def settle(self) -> bool:
+        """Brings all of it from SQLite's log into the file itself. False where somebody still reads the log."""
+        self._db.execute("PRAGMA busy_timeout = 2000")
+        return not self._one("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _is_mostly_gone(self) -> bool:
         """Whether making the index anew would make it much smaller."""
@@ -477,11 +479,13 @@ class _Lines:
 def search(config: Config, query: SearchQuery) -> Results:
     """Searches with the index where there is one that can be used, and else by reading every file. Raises
     `UsageError`."""
-    if has_index(config):
+    if (before := sealed(config)) is not None:
         with contextlib.suppress(Stale, sqlite3.Error, OSError, StorageError):
             index = Index(config.state_dir / SEARCH)
             try:
-                return index.search(config, query)
+                found = index.search(config, query)
             finally:
                 index.close()
+            if sealed(config) == before:
+                return found
     return scan(config, query)

@@ -8,8 +8,9 @@ import time
 from swarmmemd.config import Config
 from swarmmemd.durable import Directory
 from swarmmemd.errors import SwarmmemdError
-from swarmmemd.layout import SEARCH
+from swarmmemd.layout import SEAL, SEARCH
 from swarmmemd.recall.index import Index
+from swarmmemd.recall.seal import seal, sealed
 from swarmmemd.recall.search import has_index
 from swarmmemd.recall.tree import walk_of
 
@@ -61,8 +62,8 @@ def is_worth_it(config: Config) -> bool:
 
 
 def keep(config: Config, end: threading.Event) -> None:
-    """Brings the index up to date; one that is damaged, or of another version, is made anew. Between two files it
-    rests as long as the last one took."""
+    """Brings the index up to date and seals it; one that is not as it was sealed, or of another version, is made anew.
+    Between two files it rests as long as the last one took."""
     last = time.monotonic()
 
     def pause() -> bool:
@@ -71,6 +72,8 @@ def keep(config: Config, end: threading.Event) -> None:
         last = time.monotonic()
         return ended
 
+    if sealed(config) is None:
+        discard(config)
     try:
         index = Index(config.state_dir / SEARCH, write=True)
     except sqlite3.DatabaseError as error:
@@ -80,6 +83,8 @@ def keep(config: Config, end: threading.Event) -> None:
         index = Index(config.state_dir / SEARCH, write=True)
     try:
         index.update(config, pause)
+        if index.settle() and sealed(config) is None:
+            seal(config)
     except sqlite3.DatabaseError as error:
         index.close()
         if not isinstance(error, sqlite3.OperationalError):
@@ -92,6 +97,6 @@ def keep(config: Config, end: threading.Event) -> None:
 def discard(config: Config) -> None:
     """Removes the index. The log goes first: with another index it would be taken for that one's."""
     with Directory.root(config.state_dir) as state:
-        for suffix in ("-wal", "-shm", ""):
+        for name in (SEAL, f"{SEARCH}-wal", f"{SEARCH}-shm", SEARCH):
             with contextlib.suppress(FileNotFoundError):
-                state.unlink(f"{SEARCH}{suffix}")
+                state.unlink(name)

@@ -13,13 +13,14 @@ from typing import Any
 import msgspec
 
 from swarmmemd.model import Event, EventType, MissionId, Unreadable, WorkerId, mission_id, parse_iso
-from swarmmemd.recall.words import Matcher, fold
+from swarmmemd.recall.words import Match, Matcher, fold
 from swarmmemd.sources.document import json_object
 
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
 _ENTRY = re.compile(r"## (\d{2}:\d{2}) UTC — ([a-z-]+)\s*")
 _MISSION = re.compile(r"- Mission: (\S+)\s*")
 _LAST = 253_402_300_799_999
+_DAY_LONG = 86_400_000
 _TYPES = frozenset(EventType)
 
 
@@ -109,6 +110,7 @@ class Document:
         self.about = about
         self.data = data
         self._marks: dict[int, _Mark] = {}
+        self._times: dict[int, int] = {}
 
     @cached_property
     def rows(self) -> list[str]:
@@ -151,7 +153,7 @@ class Document:
 
     @staticmethod
     def _record_at(row: str) -> object:
-        found = json_object(row.encode()) if row.startswith("{") else None
+        found = json_object(row.encode(), as_written=True) if row.startswith("{") else None
         return found.get("at") if isinstance(found, dict) else None
 
     def line(self, number: int) -> Line:
@@ -162,21 +164,41 @@ class Document:
         mark = self._holding(number)
         return Line(number=number, text=row, at=mark.at, mission=mark.mission, type=mark.type)
 
-    def candidates(self, matcher: Matcher) -> Iterator[Line]:
-        """The lines that can hold a word of the query."""
+    @property
+    def newest(self) -> int:
+        """No line of the file has a later time; known without a look at them."""
+        if self.about.kind is Kind.RECORDS:
+            return _LAST
+        return self._begin + _DAY_LONG if self.about.kind is Kind.EPISODE else self.about.written
+
+    def at(self, number: int) -> int:
+        """When the line of that number was: what `line` says, quicker."""
+        if self.about.kind is Kind.RECORDS:
+            at = parse_iso(self._record_at(self.rows[number - 1]))
+            return self.about.written if at is None else at
+        return self._at(bisect_right(self._firsts, number) - 1)
+
+    def best(self, number: int, matcher: Matcher) -> Match:
+        """How well the line of that number can answer at most; quick."""
+        row = self.rows[number - 1]
+        if self.about.kind is Kind.RECORDS and "\\u" in row:
+            return matcher.full
+        return matcher.best(row)
+
+    def candidates(self, matcher: Matcher) -> Iterator[int]:
+        """The numbers of the lines that can hold a word of the query. The last one first: what is appended is newer."""
         numbers = matcher.lines(self.data)
         records = self.about.kind is Kind.RECORDS
         if numbers is not None:
             if records and b"\\u" in self.data:
                 # An escape can stand for any letter: such a line is looked at decoded.
                 numbers |= {number for number, row in enumerate(self.rows) if "\\u" in row}
-            for number in sorted(numbers):
-                if number < len(self):
-                    yield self.line(number + 1)
+            yield from (number + 1 for number in sorted(numbers, reverse=True) if number < len(self))
             return
-        for number, row in enumerate(self.rows, 1):
+        for number in range(len(self), 0, -1):
+            row = self.rows[number - 1]
             if (records and "\\u" in row) or matcher.could(row.lower() if row.isascii() else fold(row)):
-                yield self.line(number)
+                yield number
 
     @property
     def entries(self) -> list[Entry]:
@@ -212,27 +234,47 @@ class Document:
             self._marks[place] = self._mark_of_entry(place) if entry else self._mark_of_file()
         return self._marks[place]
 
+    @cached_property
+    def _begin(self) -> int:
+        """When the day of an episode begins."""
+        begin = parse_iso(self._day)
+        return self.about.written if begin is None else begin
+
+    @property
+    def _day(self) -> str:
+        return self.about.name.removesuffix(".md")
+
+    def _heading(self, place: int) -> re.Match[str] | None:
+        first = self._firsts[place]
+        return _ENTRY.fullmatch(self.rows[first - 1]) if first else None
+
+    def _at(self, place: int) -> int:
+        """When it was that a piece tells of."""
+        if self.about.kind is not Kind.EPISODE:
+            return self.about.written
+        if place not in self._times:
+            heading = self._heading(place)
+            at = parse_iso(f"{self._day}T{heading[1]}") if heading else None
+            self._times[place] = self._begin if at is None else at
+        return self._times[place]
+
     def _mark_of_file(self) -> _Mark:
         mission = self.about.mission
         if self.about.kind is Kind.HANDOFF:
             from swarmmemd.handoff import named_mission  # brings the templates with it
 
             mission = named_mission(self.rows) or mission
-        return _Mark(self.about.written, mission, None)
+        return _Mark(self._at(0), mission, None)
 
     def _mark_of_entry(self, place: int) -> _Mark:
-        day = self.about.name.removesuffix(".md")
-        begin = parse_iso(day)
-        begin = self.about.written if begin is None else begin
         first, end = self._span(place)
-        heading = _ENTRY.fullmatch(self.rows[first - 1]) if first else None
+        heading = self._heading(place)
         if heading is None:
-            return _Mark(begin, None, None)
-        at = parse_iso(f"{day}T{heading[1]}")
+            return _Mark(self._at(place), None, None)
         named = (_MISSION.fullmatch(row) for row in self.rows[first:end])
         missions = (mission_id(found[1]) for found in named if found)
         return _Mark(
-            begin if at is None else at,
+            self._at(place),
             next((mission for mission in missions if mission is not None), None),
             EventType(heading[2]) if heading[2] in _TYPES else None,
         )
@@ -241,7 +283,7 @@ class Document:
 def record_line(number: int, row: str, about: About) -> Line:
     """A line of a file of records: its values, the summary first, each once. A line that is no JSON object is
     searched as it stands there."""
-    found = json_object(row.encode()) if row.startswith("{") else Unreadable("no object")
+    found = json_object(row.encode(), as_written=True) if row.startswith("{") else Unreadable("no object")
     if isinstance(found, Unreadable):
         return Line(number=number, text=row, at=about.written, mission=about.mission, type=None)
     values: dict[str, None] = {}

@@ -1,28 +1,31 @@
 """Search of the memory files as they are now. docs/search.md.
 
-What a search finds is defined by `Scan`, which reads every file. The index may only be quicker.
+What a search finds is defined by `scan`, which reads every file. The index may only be quicker.
 """
 
-import heapq
-from collections.abc import Iterable, Iterator
+from bisect import insort
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from swarmmemd.config import Config
-from swarmmemd.errors import UsageError
+from swarmmemd.durable import Directory
+from swarmmemd.errors import Exit, UsageError
 from swarmmemd.layout import SEARCH
 from swarmmemd.model import EventType, MissionId, WorkerId, iso, mission_id, worker_id
 from swarmmemd.recall.lines import About, Document, Kind, Line, beginning_of
-from swarmmemd.recall.suspicion import could_hold_secret
 from swarmmemd.recall.tree import LIMIT, MemoryPath, Walk, read, walk_of
-from swarmmemd.recall.troubles import Trouble
+from swarmmemd.recall.troubles import Trouble, code_of
 from swarmmemd.recall.words import WIDTH, Match, Matcher, Query, around, fold, parse_query, snippet
 from swarmmemd.text import one_row, utf8
 
 if TYPE_CHECKING:
     from swarmmemd.redact import Redactor
+
+Files = Iterable[tuple[MemoryPath, Directory]]
+Wants = Callable[[Document, int], bool]
 
 _AROUND = 20_000
 """Characters of a long line, around the first word, that are looked through for secrets before it is cut."""
@@ -124,13 +127,47 @@ def scan(config: Config, query: SearchQuery) -> Results:
     worker, filters = wanted(query)
     words = parse_query(query.text)
     walk = walk_of(config, worker, query.scope)
-    found = heapq.nsmallest(query.limit, scanned(walk, Matcher(words), filters)) if words.sequence else []
+    found = best_of(walk, walk, Matcher(words), filters, query.limit) if words.sequence else []
     return results(found, config, query, words, walk)
 
 
-def scanned(walk: Walk, matcher: Matcher, filters: Wanted) -> Iterator[Ranked]:
-    """Every line of the files that answers, in no order."""
-    for file, folder in walk:
+class _Best:
+    """The best lines so far, at most `limit`. Most of many hits are not among the best, and what says so is told by
+    a glance: then they are neither decoded nor folded."""
+
+    def __init__(self, limit: int, matcher: Matcher) -> None:
+        self._limit, self._matcher = limit, matcher
+        self.found: list[Ranked] = []
+
+    def add(self, one: Ranked) -> None:
+        """Takes a line, and drops the worst where there are too many."""
+        insort(self.found, one)
+        del self.found[self._limit :]
+
+    def wants(self, document: Document, number: int) -> bool:
+        """Whether that line could be among the best; 0: whether any line of the file could."""
+        if len(self.found) < self._limit:
+            return True
+        (no_phrase, fewer, older), *_ = self.found[-1]
+        best = document.best(number, self._matcher) if number else self._matcher.full
+        if (not best.phrase, -best.count) != (no_phrase, fewer):
+            return (not best.phrase, -best.count) < (no_phrase, fewer)
+        return (document.at(number) if number else document.newest) >= -older
+
+
+def best_of(files: Files, walk: Walk, matcher: Matcher, filters: Wanted, limit: int) -> list[Ranked]:
+    """The best lines of these files of a walk, in their order."""
+    best = _Best(limit, matcher)
+    for one in scanned(files, walk, matcher, filters, best.wants):
+        best.add(one)
+    return best.found
+
+
+def scanned(
+    files: Files, walk: Walk, matcher: Matcher, filters: Wanted, wants: Wants = lambda *_: True
+) -> Iterator[Ranked]:
+    """Every line of these files of a walk that answers and is wanted, in no order."""
+    for file, folder in files:
         try:
             found = read(file, folder)
         except OSError as error:
@@ -141,12 +178,18 @@ def scanned(walk: Walk, matcher: Matcher, filters: Wanted) -> Iterator[Ranked]:
         document, signature = found
         if signature.size > LIMIT:
             walk.troubles.append(Trouble(f"{file.path}: only its first {LIMIT} bytes were searched"))
-        yield from answers(file, document, matcher, filters)
+        if wants(document, 0):
+            yield from _answers(file, document, matcher, filters, wants)
 
 
-def answers(file: MemoryPath, document: Document, matcher: Matcher, filters: Wanted) -> Iterator[Ranked]:
-    """The lines of one file that answer."""
-    for line in document.candidates(matcher):
+def _answers(
+    file: MemoryPath, document: Document, matcher: Matcher, filters: Wanted, wants: Wants
+) -> Iterator[Ranked]:
+    """The lines of one file that answer and are wanted."""
+    for number in document.candidates(matcher):
+        if not wants(document, number):
+            continue
+        line = document.line(number)
         if not filters.holds(line.at, line.mission, line.type):
             continue
         match = matcher.match(fold(line.text))
@@ -194,7 +237,8 @@ def results(found: Iterable[Ranked], config: Config, query: SearchQuery, words: 
 
 def shown(text: str, found: Results) -> dict[str, Any]:
     """The answer to the query `text` as the object that is printed or sent. docs/commands.md, "search"."""
-    return {"ok": True, "query": utf8(text), "results": [_object(hit) for hit in found.hits]}
+    well = code_of(found.hits, found.troubles) <= Exit.NOTHING
+    return {"ok": well, "query": utf8(text), "results": [_object(hit) for hit in found.hits]}
 
 
 def _object(hit: Hit) -> dict[str, Any]:
@@ -226,6 +270,8 @@ class _Shown:
         return Redactor(self._config.redact.patterns, self._config.redact.allow)
 
     def _safe(self, text: str) -> str:
+        from swarmmemd.recall.suspicion import could_hold_secret  # patterns that only a hit needs
+
         if not (self._config.redact.patterns or could_hold_secret(text)):
             return text
         return self._redactor.redact(text).text

@@ -140,6 +140,7 @@ class Matcher:
         self._words = tuple((word, is_unspaced(word), word == query.last) for word in query.words)
         self._needles = query.words
         self._bytes = tuple(word.encode() for word in query.words if as_it_is(word))
+        self._as_it_is = len(self._bytes) == len(self._needles)
         self._begins = query.phrase != "" and is_part(query.phrase[0])
 
     def could(self, folded: str) -> bool:
@@ -148,7 +149,7 @@ class Matcher:
 
     def lines(self, data: bytes) -> "set[int] | None":
         """The numbers, from 0, of the lines that can hold a word of the query; None where each has to be folded."""
-        if len(self._bytes) < len(self._needles):
+        if not self._as_it_is:
             return None
         lower, starts = data.lower(), set[int]()
         for needle in self._bytes:
@@ -160,6 +161,19 @@ class Matcher:
         if not data.isascii() and odd().search(data.translate(None, _ASCII)):
             starts.update(found.start() for found in odd().finditer(data))
         return _numbers(data, sorted(starts))
+
+    @property
+    def full(self) -> Match:
+        """The best answer that there can be."""
+        return Match(True, len(self._needles))
+
+    def best(self, text: str) -> Match:
+        """How well a text that is not folded can answer at most; quick."""
+        if not (text.isascii() or (self._as_it_is and not odd().search(text.encode()))):
+            return self.full
+        lower = text.lower()
+        count = sum(needle in lower for needle in self._needles)
+        return Match(count == len(self._needles), count)
 
     def match(self, folded: str) -> Match | None:
         """How well a folded text answers; None if it holds no word of the query."""

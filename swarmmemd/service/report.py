@@ -71,23 +71,26 @@ def _sources(one: Tracked, now: float) -> list[dict[str, Any]]:
     """Each source of the worker: how far it is read (a row, a byte), how long something in it waits to be read, what
     is wrong with it now, and what was wrong last."""
     chat = one.state.chat if one.state else None
+    held = chat.held if chat else None
     return [
-        _source("runtime.json", one.runtime, None, now),
-        _source("state.db", one.chat, chat.cursor if chat else None, now),
+        _source("runtime.json", one.runtime, None, None, now),
+        _source(
+            "state.db", one.chat, chat.cursor if chat else None, held.since / 1000 if held else None, now
+        ),
         *_transcripts(one),
     ]
 
 
 def _source(
-    name: str, source: FileSource[Any] | ChatSource, position: int | None, now: float
+    name: str, source: FileSource[Any] | ChatSource, position: int | None, held: float | None, now: float
 ) -> dict[str, Any]:
-    waits = source.trouble is not None or source.changed()
-    since = source.read_at if source.read_at is not None else now
+    unread = source.trouble is not None or source.changed()
+    waits = [when for when in (source.read_at if unread else None, held) if when is not None]
     return {
         "name": name,
         "position": position,
         "read": iso(int(source.read_at * 1000)) if source.read_at is not None else None,
-        "lag_s": round(max(now - since, 0.0), 1) if waits else 0.0,
+        "lag_s": round(max(now - min(waits, default=now), 0.0), 1),
         "trouble": source.trouble.reason if source.trouble else None,
         "last_error": source.last_error,
     }

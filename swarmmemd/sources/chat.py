@@ -19,7 +19,7 @@ import msgspec
 from swarmmemd.derive.chat import keys
 from swarmmemd.layout import CHAT
 from swarmmemd.model import Absent, Unreadable, WorkerId
-from swarmmemd.observation import Chat, ChatFile, Message
+from swarmmemd.observation import Chat, ChatFile, Mark, Message
 from swarmmemd.sources.file import YOUNG, Signature, Unchanged, age_of
 from swarmmemd.sources.rows import Row, Session, message
 from swarmmemd.state import ChatState, Heard
@@ -77,6 +77,7 @@ class ChatSource:
         self._sessions: dict[str, Session] = {}
         self._file: ChatFile | None = None
         self._passed = 0
+        self._mark: Mark | None = None
         self._tries = 0
 
     def changed(self) -> bool:
@@ -154,10 +155,14 @@ class ChatSource:
         if at is None or (file.device, file.inode) != (at.device, at.inode):
             raise ValueError("replaced while it was opened")
         newest, state = reader.newest(), wanted.state
-        passed = max(state.cursor if state else 0, self._passed if file == self._file else 0)
-        restarted = state is not None and (file != state.file or newest < passed)
-        if file != self._file or restarted:
-            self._file, self._sessions, self._passed = file, {}, 0
+        if file != self._file:
+            self._file, self._sessions, self._passed, self._mark = file, {}, 0, None
+        passed = max(state.cursor if state else 0, self._passed)
+        restarted = state is not None and (
+            file != state.file or newest < passed or any(map(reader.denies, (self._mark, state.mark)))
+        )
+        if restarted:
+            self._sessions, self._passed, self._mark = {}, 0, None
         anew = state is None or restarted
         cursor = reader.start(state.since if state else wanted.since) if anew else passed
         for _ in range(_TRIES):
@@ -168,11 +173,13 @@ class ChatSource:
                 break
         else:
             raise ValueError("compacted all the time while it was read")
+        self._mark = reader.mark(last) or self._mark
         chat = Chat(
             file=file,
             messages=messages,
             cursor=last,
             newest=newest,
+            mark=self._mark,
             prompts=prompts,
             gone=gone,
             restarted=restarted,
@@ -238,6 +245,17 @@ class _Reader:
         """Which file it is."""
         found = os.stat(path)
         return ChatFile(found.st_dev, found.st_ino, int(self._all("PRAGMA application_id")[0][0]))
+
+    def mark(self, row: int) -> Mark | None:
+        """What the row is known again by; None where it is not there."""
+        found = self._all("SELECT timestamp FROM messages WHERE id = ?", row)
+        times = [time for (time,) in found if isinstance(time, int | float)]
+        return Mark(row, times[0]) if times else None
+
+    def denies(self, mark: Mark | None) -> bool:
+        """Whether another row has the id of the marked one. One that was deleted says nothing."""
+        found = None if mark is None else self.mark(mark.row)
+        return found not in (None, mark)
 
     def page(self, cursor: int, newest: int) -> tuple[list[Row], int]:
         """The rows behind the cursor that count, as many as a look takes, and the row id that they reach to."""

@@ -78,6 +78,7 @@ class TranscriptSource:
         self._beginnings = tuple({glob.partition("/")[0] for glob in globs})
         self._files: dict[str, _File] = {}
         self._renamed: dict[_Inode, str] = {}
+        self._former: dict[_Inode, str] = {}
         self._let_go: set[_Inode] = set()
         self.due: float | None = None
         self.troubles: dict[str, str] = {}
@@ -111,6 +112,8 @@ class TranscriptSource:
             added, size = self._read(name, file, given, inodes.get(inode), now, wall)
             budget -= size
             texts += added
+            if file.rests:
+                self._former.pop(inode, None)
             if inode in self._renamed and file.rests:
                 self._let_it_go(inode)
                 del self._files[name]
@@ -130,7 +133,8 @@ class TranscriptSource:
     # Files that are where no glob looks any more
 
     def _miss(self, matches: _Matches, positions: Mapping[str, TranscriptPosition]) -> None:
-        """Notes the files that were read and have another name now, if any, and which name each had."""
+        """Notes the files that were read and have another name now, if any, and which name each had: those that no
+        glob matches any more, and those that one still matches, until they have stood still."""
         known = {(known.device, known.inode): name for name, known in positions.items()}
         known |= {_inode(file.signature): name for name, file in self._files.items()}
         here = set(map(_inode, matches.files.values()))
@@ -138,6 +142,12 @@ class TranscriptSource:
         for inode in known.keys() - here - self._let_go:
             self._renamed.setdefault(inode, known[inode])
         self._renamed = {inode: name for inode, name in self._renamed.items() if inode not in here}
+        moved = {
+            inode: known[inode]
+            for name, found in matches.files.items()
+            if known.get(inode := _inode(found), name) != name
+        }
+        self._former = {inode: name for inode, name in (self._former | moved).items() if inode in here}
 
     def _follow(self, matches: _Matches) -> None:
         """Adds the renamed files to the matches, as long as they stand in their folder and are not let go."""
@@ -164,7 +174,8 @@ class TranscriptSource:
 
     def _has_successor(self, inode: _Inode, matches: _Matches) -> bool:
         """Whether the writer of a renamed file has begun another one under the old name."""
-        successor = matches.files.get(self._renamed.get(inode, ""))
+        former = self._renamed.get(inode) or self._former.get(inode, "")
+        successor = matches.files.get(former)
         return successor is not None and _inode(successor) != inode and successor.size > 0
 
     def _let_it_go(self, inode: _Inode) -> None:

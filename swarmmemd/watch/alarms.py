@@ -1,6 +1,6 @@
 """How we notice that watchdog lost events, or lost a thread: a log handler and a thread exception hook.
 
-Both are process-wide, so both are put back on `detach`. Both are called on watchdog's own threads, where an
+Both are process-wide, so both are put back on `detach`. Both are called on watching threads, where an
 exception would do the very damage that they report: the callbacks given here must not raise.
 docs/architecture.md, "Watching".
 """

@@ -4,9 +4,9 @@ Plain records without a lock or a thread; the watcher changes them. docs/archite
 """
 
 import stat
+from collections.abc import Callable
 from pathlib import Path
-
-from watchdog.observers.api import ObservedWatch
+from typing import Protocol
 
 Identity = tuple[int, int]
 """Device and inode."""
@@ -36,18 +36,30 @@ class Backoff:
         self._delay = min(2 * self._delay, self._most)
 
 
+class Watch(Protocol):
+    """What was armed for a directory."""
+
+    def end(self) -> None:
+        """Watches it no more."""
+
+
 class Root:
     """One real directory and the keys that want it. Changed under the watcher's lock, except `gone`."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.keys: tuple[str, ...] = ()  # replaced whole: the handler reads it without a lock
+        self.keys: tuple[str, ...] = ()  # replaced whole: watching threads read it without a lock
         self.identity: Identity | None = None
-        self.watch: ObservedWatch | None = None
+        self.watch: Watch | None = None
         self.verified = False  # the kernel was seen to watch it since it was scheduled
-        self.gone = False  # set by the handler: the watched directory was deleted
+        self.gone = False  # set by a watching thread: the directory was deleted, moved or unmounted
         self.reason = ""  # why it is polled
         self.retry = Backoff(60, 3600)
+
+    def tell(self, mark: Callable[[str, str], None], name: str) -> None:
+        """Hints each key with the name."""
+        for key in self.keys:
+            mark(key, name)
 
     def forget_watch(self) -> None:
         """Nothing watches it now."""

@@ -1,17 +1,16 @@
-"""The watcher itself: one observer, one watch for each real directory, and a look at their health.
+"""The watcher itself: one watch for each real directory, and a look at their health.
 
-The library costs one thread and about 23 KiB a watch; that is the price of its public interface, to which
-this module keeps. docs/architecture.md, "Watching".
+How changes are heard is the listener's: one thread where that can be (`inotify`), else one for each directory
+(`observer`). docs/architecture.md, "Watching".
 
 Threads: `arm`, `disarm`, `check`, `stale` and `close` may be called from any thread; `hint` and `lost` are
-called from watchdog's threads and from within `check`. Whoever calls in must not hold a lock that `hint` or
+called from watching threads and from within `check`. Whoever calls in must not hold a lock that `hint` or
 `lost` takes.
 """
 
 import os
 import threading
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,27 +19,15 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
-from watchdog.observers import Observer
-from watchdog.observers.api import BaseObserver
-from watchdog.utils import BaseThread
 
-from swarmmemd.watch import kernel
-from swarmmemd.watch.alarms import DeathAlarm, LossAlarm
-from swarmmemd.watch.library import (
-    FILTER,
-    LOGGERS,
-    NATIVE,
-    Handler,
-    reader_beside,
-    started,
-    stop,
-    try_a_thread,
-    unset_rename_delay,
-)
+from swarmmemd.watch import kernel, observer
+from swarmmemd.watch.alarms import DeathAlarm
+from swarmmemd.watch.inotify import DiffersError, InotifyListener
+from swarmmemd.watch.listener import OVERFLOW, Listener
 from swarmmemd.watch.root import Backoff, Root, confirm, look, text
 
 AUDIT_EVERY = 60.0
-"""Seconds between two audits of the emitters and of the kernel's list of watches."""
+"""Seconds between two audits of the threads and of the kernel's list of watches."""
 VERIFY_AT_ONCE = 64
 """Up to so many directories each `arm` asks the kernel itself; beyond, the next `check` asks for all: one
 question costs 5 µs for each watch there is, 10 ms for 2,000."""
@@ -49,7 +36,7 @@ _DEAF = "the kernel does not watch it"
 
 
 class Hint(Protocol):
-    """Called from watchdog's threads: must only mark."""
+    """Called from watching threads: must only mark."""
 
     def __call__(self, key: str, name: str) -> None:
         """`key` as given to `arm`; `name` the base name concerned, "" for unknown or the whole directory."""
@@ -100,11 +87,9 @@ class Watcher:
         self._lock = threading.RLock()
         self._roots: dict[str, Root] = {}
         self._wanted: dict[str, tuple[Path, Root]] = {}
-        self._observer: BaseObserver | None = None
-        self._reader: BaseThread | None = None
+        self._listener: Listener | None = None
         self._running = False
         self._why_poll = "not started"
-        self._notes: list[str] = []
         self._overflows = 0
         self._fatal = ""  # set by the hook: what ended one of our threads
         self._dead = False  # a thread died and nothing took its place yet
@@ -117,7 +102,6 @@ class Watcher:
         self._revival = Backoff(1, 60)  # threads that die again and again
         self._crowding = Backoff(60, 3600)  # no thread to be had
         self._orphans = False
-        self._loss_alarm = LossAlarm(LOGGERS, self._heard)
         self._death_alarm = DeathAlarm(self._died)
 
     # -- the interface
@@ -128,10 +112,6 @@ class Watcher:
             if self._running:
                 return
             self._running = True
-            # A copied tree makes the library warn in floods, each time with its whole table of watches.
-            warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"watchdog(\.|$)")
-            self._notes = [note for note in (unset_rename_delay(),) if note]
-            self._loss_alarm.attach()
             self._death_alarm.attach()
             self._audit_at = self._clock() + AUDIT_EVERY
             self._open()
@@ -184,7 +164,7 @@ class Watcher:
     def renew(self, reason: str) -> None:
         """Everything seems alive and nothing comes: the next `check` begins again with all of it. `lost` is told."""
         with self._lock:
-            if self._observer is not None:
+            if self._listener is not None:
                 self._dead = True
                 self._owed.append(reason)
                 self._shut(reason)
@@ -209,10 +189,9 @@ class Watcher:
             self._running = False
             self._shut("closed")
             self._dead = False
-            self._loss_alarm.detach()
             self._death_alarm.detach()
 
-    # -- called from watchdog's threads: no lock, no exception
+    # -- called from watching threads: no lock, no exception
 
     def _mark(self, key: str, name: str) -> None:
         try:
@@ -221,51 +200,49 @@ class Watcher:
             # The hint is lost, not the watcher: the next check has everything looked at.
             self._owed.append(f"a hint failed: {text(error)}")
 
-    def _heard(self, message: str) -> None:
-        if "thread is inactive" in message:  # said of a watch that is being taken away: nothing is lost
-            return
-        overflow = "overflow" in message.lower()
-        self._overflows += overflow
-        reason = "overflow" if overflow else f"watchdog: {message}"
+    def _missed(self, reason: str) -> None:
+        self._overflows += reason == OVERFLOW
         try:
             self._lost(reason)
         except Exception:
             self._owed.append(reason)
 
     def _died(self, thread: threading.Thread, what: str) -> None:
-        observer = self._observer
-        ours = observer is not None and (thread in (observer, self._reader) or thread in observer.emitters)
-        if ours:
+        listener = self._listener
+        if listener is not None and listener.owns(thread):
             self._fatal = f"{type(thread).__name__} died: {what}"
 
-    # -- the observer
+    # -- the listener
 
     def _open(self) -> None:
-        """Makes the observer and arms all that is wanted; else notes why not, and when to try again."""
-        module = Observer.__module__
-        if module not in NATIVE:
-            self._why_poll = f"no native notification: {module}"
+        """Makes the listener and arms all that is wanted; else notes why not, and when to try again."""
+        if not observer.is_native():
+            self._why_poll = f"no native notification: {observer.module()}"
             return
         try:
-            try_a_thread()
-            known = set(threading.enumerate())
-            self._observer = started(Observer())
+            self._listener = self._listening()
         except Exception as error:
             self._why_poll = text(error)
             self._opening.failed(self._clock())
             return
-        self._reader = reader_beside(known)
         self._why_poll, self._fatal, self._dead = "", "", False
         for root in self._roots.values():
             root.retry.reset()
             if root.identity is not None:
                 self._schedule(root)
 
+    def _listening(self) -> Listener:
+        """With one thread, if that works as it should, else with one for each directory."""
+        if observer.module() == observer.INOTIFY:
+            with suppress(DiffersError):
+                return InotifyListener(self._mark, self._missed)
+        return observer.ObserverListener(self._mark, self._missed)
+
     def _shut(self, why: str) -> None:
-        """Ends the observer and forgets its watches; until the next `_open` everything is polled."""
-        observer, reader, self._observer, self._reader = self._observer, self._reader, None, None
-        if observer is not None:
-            stop(observer, reader)
+        """Ends the listener and forgets its watches; until the next `_open` everything is polled."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.close()
         for root in self._roots.values():
             root.forget_watch()
         self._why_poll, self._orphans, self._unverified = why, False, False
@@ -291,12 +268,12 @@ class Watcher:
             del self._roots[root.path]
 
     def _answer(self, root: Root) -> Armed:
-        if self._observer is None or root.reason:
+        if self._listener is None or root.reason:
             return Armed.POLL
         return Armed.MISSING if root.watch is None else Armed.EVENTS
 
     def _schedule(self, root: Root) -> None:
-        if self._observer is None:
+        if self._listener is None:
             return
         reason = self._unwatchable(root)
         if reason:
@@ -305,12 +282,7 @@ class Watcher:
         root.forget_watch()
         root.reason = ""
         try:
-            root.watch = self._observer.schedule(
-                Handler(root, self._mark),
-                root.path,
-                recursive=False,
-                event_filter=NATIVE[Observer.__module__],
-            )
+            root.watch = self._listener.watch(root)
         except (FileNotFoundError, NotADirectoryError):
             root.identity = None
         except RuntimeError as error:
@@ -338,9 +310,9 @@ class Watcher:
         return self._foreign[device]
 
     def _crowded(self, root: Root, error: RuntimeError) -> None:
-        """No thread for the emitter. The library leaves its kernel watch armed and its queue growing.
+        """No thread for it. The library leaves its kernel watch armed and its queue growing.
 
-        Nothing public takes it away but another observer, which `_tend` makes once threads may be there
+        Nothing public takes it away but another listener, which `_tend` makes once threads may be there
         again; until then no more are asked for, so that one orphan stays one.
         """
         self._crowding.failed(self._clock())
@@ -353,54 +325,53 @@ class Watcher:
         root.retry.failed(self._clock())
 
     def _unschedule(self, root: Root) -> None:
-        """Needed before scheduling anew, too: with the dead emitter still there that would do nothing."""
-        if root.watch is not None and self._observer is not None:
+        if root.watch is not None:
             with suppress(Exception):
-                self._observer.unschedule(root.watch)
+                root.watch.end()
         root.forget_watch()
 
     # -- health
 
     def _tend(self, now: float) -> None:
-        if not self._loss_alarm.attach():
-            self._owed.append("overflows could not be heard for a while")
         self._bury()
         if self._orphans and self._crowding.ready(now):
             self._shut("no thread left")
             self._owed.append("rebuilt after a lack of threads")
-        if self._observer is None:
+        if self._listener is None:
             self._reopen(now)
-        if self._observer is None:
+        if self._listener is None:
             return
+        missed = self._listener.mend()
+        if missed:
+            self._owed.append(missed)
         self._retry(now)
         if now >= self._audit_at:
             self._audit_at = now + AUDIT_EVERY
             self._foreign.clear()  # device numbers of unmounted file systems are given out again
-            self._audit_emitters(self._observer)
+            for root in self._listener.silent(self._roots.values()):
+                self._rearm(root)
             self._audit_kernel()
         elif self._unverified:
             self._audit_kernel()
 
     def _bury(self) -> None:
-        """A dead reader leaves all watches deaf and everything else alive: begin again with all of it."""
-        if self._observer is None:
+        """Without its thread everything is deaf: begin again with all of it."""
+        if self._listener is None:
             return
-        cause = self._fatal
-        for thread in (self._observer, self._reader):
-            if thread is not None and not thread.is_alive():
-                cause = cause or f"{type(thread).__name__} died"
+        dead = self._listener.dead()
+        cause = self._fatal or (f"{dead} died" if dead else "")
         if cause:
             self._dead = True
             self._owed.append(cause)
             self._shut(cause)
 
     def _reopen(self, now: float) -> None:
-        if Observer.__module__ not in NATIVE or not (self._opening.ready(now) and self._revival.ready(now)):
+        if not observer.is_native() or not (self._opening.ready(now) and self._revival.ready(now)):
             return
         if self._dead:
             self._revival.failed(now)
         self._open()
-        if self._observer is not None:
+        if self._listener is not None:
             self._owed.append("watching again")
 
     def _retry(self, now: float) -> None:
@@ -409,12 +380,6 @@ class Watcher:
                 self._schedule(root)
                 if root.watch is not None:
                     self._again += root.keys
-
-    def _audit_emitters(self, observer: BaseObserver) -> None:
-        dead = {emitter.watch for emitter in observer.emitters if not emitter.is_alive()}
-        for root in self._roots.values():
-            if root.watch is not None and root.watch in dead:
-                self._rearm(root)
 
     def _audit_kernel(self) -> None:
         self._unverified = False
@@ -454,16 +419,14 @@ class Watcher:
         for root in self._roots.values():  # once a second, for each directory: one pass, no calls
             if root.watch is not None:
                 armed += 1
-            elif self._observer is None or root.reason:
+            elif self._listener is None or root.reason:
                 polled += len(root.keys)
                 reasons.add(root.reason)
-        said = [self._why_poll, *sorted(reasons), *self._notes]
-        if self._observer is not None and self._reader is None and NATIVE[Observer.__module__] is FILTER:
-            said.append("the thread that reads inotify is not known")
-        if self._running and self._loss_alarm.silenced():
-            said.append("logging is disabled: overflows go unseen")
+        said = [self._why_poll, *sorted(reasons)]
+        if self._listener is not None:
+            said += [*self._listener.notes, self._listener.trouble()]
         return WatchHealth(
-            mode="poll" if self._observer is None else "events",
+            mode="poll" if self._listener is None else "events",
             reason="; ".join(dict.fromkeys(reason for reason in said if reason)),
             armed=armed,
             wanted=len(self._wanted),

@@ -8,7 +8,7 @@ import shutil
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from starlette.datastructures import QueryParams
 
 from swarmmemd import layout
 from swarmmemd.config import Config
+from swarmmemd.errors import Exit
 from swarmmemd.fold import status
 from swarmmemd.journal import Follower, numbered
 from swarmmemd.model import WorkerId, iso, parse_iso, worker_id
@@ -23,6 +24,7 @@ from swarmmemd.recall.files import MemoryQuery, read_memory
 from swarmmemd.recall.index import search
 from swarmmemd.recall.overview import Card, overview, workers_of
 from swarmmemd.recall.search import SearchQuery, shown
+from swarmmemd.recall.troubles import Trouble
 from swarmmemd.standing import OLD, Standing, standing
 from swarmmemd.text import utf8
 from swarmmemd.web.answers import Refusal
@@ -53,6 +55,7 @@ class Reading:
             self.known(worker)
         query = MemoryQuery(worker=worker, kind=kind, mission=asked.get("missionId"), date=asked.get("date"))
         found = read_memory(self.config, query)
+        _whole(found.troubles)
         files = [
             {"name": utf8(file.name), "path": utf8(str(file.path)), "content": file.content}
             for file in found.files
@@ -72,6 +75,8 @@ class Reading:
             raise Refusal(400, "scope=worker needs workerId; scope=all searches everybody's memory")
         limit = number(asked, "limit", 10, 1, _MOST)
         found = search(self.config, SearchQuery(text=text, worker=worker, scope=scope, limit=limit))
+        if not found.hits:
+            _whole(found.troubles)
         return shown(text, found)
 
     def workers(self) -> dict[str, Any]:
@@ -147,6 +152,13 @@ def number(asked: Mapping[str, str], name: str, default: int, least: int, most: 
     if not (given.isascii() and given.isdigit() and len(given) < 19 and least <= int(given) <= most):
         raise Refusal(400, f"{name} must be a whole number from {least} to {most}")
     return int(given)
+
+
+def _whole(troubles: Iterable[Trouble]) -> None:
+    """Raises `Refusal` where something could not be read: nobody can say then that there is no more."""
+    for trouble in troubles:
+        if trouble.code > Exit.NOTHING:
+            raise Refusal(503, trouble.text)
 
 
 def _card(card: Card) -> dict[str, Any]:

@@ -281,10 +281,14 @@ def test_what_was_added_just_before_a_log_was_renamed_is_read(reader: Reader) ->
     assert reader.drain() == ""
 
 
-def test_the_last_words_of_a_renamed_log_come_before_those_of_its_successor(reader: Reader) -> None:
+@pytest.mark.parametrize("new_name", ["a.old", "a-2026.log"])
+def test_the_last_words_of_a_renamed_log_come_before_those_of_its_successor(
+    reader: Reader, new_name: str
+) -> None:
+    """Whether a glob matches the new name or not."""
     path = reader.write("a.log", block("first"))
     assert reader.look() == ""
-    path.rename(reader.profile / "a.old")
+    path.rename(reader.profile / new_name)
     assert reader.look() == ""
     reader.now += 0.5
     reader.write("a.log", block("second") + "\nand on\n")

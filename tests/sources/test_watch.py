@@ -1,9 +1,13 @@
 """The watcher against real directories and the real kernel; docs/architecture.md, "Watching".
 
+Each test is run both ways: with the one thread for all watches, and with a thread for each, unless it says that
+it is about one of them.
+
 Nothing here sleeps for an event: each waits for its condition, with a deadline. That nothing comes is shown
 by a later change that does come: events of one directory keep their order.
 """
 
+import ctypes
 import errno
 import itertools
 import logging
@@ -16,16 +20,18 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import watchdog.observers.inotify_move_event_grouper as grouper
 from watchdog.events import DirMovedEvent
+from watchdog.observers import inotify_c
 from watchdog.observers.api import BaseObserver
 from watchdog.observers.inotify import InotifyEmitter
-from watchdog.observers.inotify_c import InotifyFD
+from watchdog.observers.inotify_c import InotifyEvent, InotifyFD, Mask, WatchDescriptor
 
-from swarmmemd.watch import Armed, Watcher, WatchHealth, kernel, watcher
-from swarmmemd.watch.library import LOGGERS, Handler
+from swarmmemd.watch import Armed, Watcher, WatchHealth, inotify, kernel, observer, watcher
+from swarmmemd.watch.observer import LOGGERS, Handler
 from swarmmemd.watch.root import Root
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify")
@@ -87,6 +93,26 @@ def quiet_thread_deaths(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "excepthook", lambda args: None)
 
 
+ONE_THREAD, OBSERVER = "one thread", "observer"
+
+
+@pytest.fixture(autouse=True, params=[ONE_THREAD, OBSERVER])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How changes are heard. A library without its reader, as far as we can see, leaves the observer."""
+    if request.param == OBSERVER:
+        monkeypatch.setitem(sys.modules, inotify_c.__name__, ModuleType("another"))
+    return str(request.param)
+
+
+only_one_thread = pytest.mark.parametrize("way", [ONE_THREAD], indirect=True)
+only_observer = pytest.mark.parametrize("way", [OBSERVER], indirect=True)
+
+
+def reader() -> threading.Thread:
+    """The thread that reads inotify."""
+    return next(thread for thread in threading.enumerate() if isinstance(thread, InotifyFD))
+
+
 @pytest.fixture
 def caller() -> Iterator[Caller]:
     made = Caller()
@@ -126,6 +152,10 @@ def test_a_rename_out_does_not_hold_up_what_follows(caller: Caller, directory: P
     caller.watcher.arm("k", directory)
     (directory / "f").rename(tmp_path / "elsewhere")
     caller.await_hint("k", "f")
+
+
+@only_observer
+def test_the_delay_of_renames_is_taken_out(caller: Caller) -> None:
     assert grouper.InotifyMoveEventGrouper.delay == 0
 
 
@@ -233,7 +263,7 @@ def test_arming_again_changes_nothing(
     caller: Caller, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caller.watcher.arm("k", directory)
-    monkeypatch.setattr(BaseObserver, "schedule", None)
+    monkeypatch.setattr(InotifyFD, "add_callback", None)
     assert caller.watcher.arm("k", directory) is Armed.EVENTS
     assert not caller.watcher.stale("k")
 
@@ -316,6 +346,67 @@ def test_three_hundred_directories_on_one_instance(caller: Caller, tmp_path: Pat
         caller.await_hint(f"k{number}", "f")
 
 
+@only_one_thread
+def test_many_directories_take_one_thread(caller: Caller, tmp_path: Path) -> None:
+    threads = threading.active_count()
+    for number in range(300):
+        (tmp_path / f"w{number}").mkdir()
+        caller.watcher.arm(f"k{number}", tmp_path / f"w{number}")
+    assert threading.active_count() == threads
+    assert reader().is_alive()
+
+
+@only_one_thread
+def test_a_directory_that_is_moved_away_is_told(caller: Caller, directory: Path) -> None:
+    """Without a look at its parent, and although the same directory may stand there again."""
+    caller.watcher.arm("k", directory)
+    directory.rename(directory.parent / "moved")
+    caller.await_hint("k", "")
+    (directory.parent / "moved").rename(directory)
+    assert caller.watcher.stale("k")
+    assert caller.watcher.arm("k", directory) is Armed.EVENTS
+    assert not caller.watcher.stale("k")
+    replace(directory / "f")
+    caller.await_hint("k", "f")
+
+
+@only_one_thread
+def test_two_paths_of_one_directory_are_told_apart(caller: Caller, directory: Path) -> None:
+    """One watch of the kernel's: it goes with the last of them."""
+    moved = directory.parent / "moved"
+    caller.watcher.arm("k", directory)
+    directory.rename(moved)
+    caller.await_hint("k", "")
+    assert caller.watcher.arm("m", moved) is Armed.EVENTS
+    caller.watcher.disarm("k")
+    replace(moved / "f")
+    caller.await_hint("m", "f")
+    assert {key for key, name in caller.hints if name} == {"m"}
+    caller.watcher.disarm("m")
+    assert moved.stat().st_ino not in (kernel.fully_armed() or ())
+
+
+@only_one_thread
+def test_a_directory_that_is_unmounted_is_told(caller: Caller, directory: Path) -> None:
+    """The kernel says UNMOUNT, then that it watches it no more."""
+    caller.watcher.arm("k", directory)
+    listening = reader()
+    assert isinstance(listening, InotifyFD)
+    descriptor = max(listening._watch_for_wd)
+    for mask in (0x2000, 0x8000):
+        listening.handle_event(InotifyEvent(descriptor, Mask(mask), 0, b""))
+    assert caller.hints == [("k", "")]
+    assert caller.watcher.stale("k")
+    assert caller.watcher.arm("k", directory) is Armed.EVENTS
+
+
+def test_programs_that_are_started_inherit_no_descriptor(caller: Caller, directory: Path) -> None:
+    caller.watcher.arm("k", directory)
+    listening = reader()
+    assert isinstance(listening, InotifyFD)
+    assert not os.get_inheritable(listening._inotify_fd)
+
+
 def inotify_descriptors() -> list[str]:
     links = []
     for descriptor in Path("/proc/self/fd").iterdir():
@@ -352,8 +443,8 @@ def test_a_hint_that_raises_kills_nothing(directory: Path) -> None:
 def test_a_dead_reader_is_replaced(caller: Caller, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """tirth8205/code-review-graph#811: deaf, with all other threads alive."""
     caller.watcher.arm("k", directory)
-    reader = kill_reader(caller, directory, monkeypatch)
-    assert not reader.is_alive()
+    dead = kill_reader(caller, directory, monkeypatch)
+    assert not dead.is_alive()
     health = caller.watcher.check()
     assert health == WatchHealth("events", "", 1, 1, 0, 0, True)
     assert "InotifyFD died" in caller.losses[0]
@@ -365,8 +456,7 @@ def test_a_dead_reader_is_replaced(caller: Caller, directory: Path, monkeypatch:
 
 
 def kill_reader(caller: Caller, directory: Path, monkeypatch: pytest.MonkeyPatch) -> threading.Thread:
-    reader = caller.watcher._reader
-    assert reader is not None
+    dying = reader()
 
     def fail(self: InotifyFD, event: object) -> None:
         raise ZeroDivisionError
@@ -374,8 +464,8 @@ def kill_reader(caller: Caller, directory: Path, monkeypatch: pytest.MonkeyPatch
     with monkeypatch.context() as patched:
         patched.setattr(InotifyFD, "handle_event", fail)
         replace(directory / "fatal")
-        reader.join(DEADLINE)
-    return reader
+        dying.join(DEADLINE)
+    return dying
 
 
 def test_a_reader_that_dies_while_reading_leaves_no_descriptor(
@@ -383,8 +473,7 @@ def test_a_reader_that_dies_while_reading_leaves_no_descriptor(
 ) -> None:
     caller.watcher.arm("k", directory)
     before = len(inotify_descriptors())
-    reader = caller.watcher._reader
-    assert reader is not None
+    dying = reader()
 
     def fail(self: InotifyFD) -> bool:
         raise ZeroDivisionError
@@ -392,7 +481,7 @@ def test_a_reader_that_dies_while_reading_leaves_no_descriptor(
     with monkeypatch.context() as patched:
         patched.setattr(InotifyFD, "_check_inotify_fd", fail)
         replace(directory / "fatal")
-        reader.join(DEADLINE)
+        dying.join(DEADLINE)
     assert caller.watcher.check().alive
     assert len(inotify_descriptors()) == before
 
@@ -412,18 +501,19 @@ def test_a_reader_that_dies_at_once_again_is_not_replaced_every_second(
     assert caller.watcher.arm("k", directory) is Armed.EVENTS
 
 
+@only_observer
 def test_a_dead_observer_is_replaced(caller: Caller, directory: Path) -> None:
     caller.watcher.arm("k", directory)
-    observer = caller.watcher._observer
-    assert observer is not None
-    observer.event_queue.put("no event at all")
-    observer.join(DEADLINE)
+    dying = next(thread for thread in threading.enumerate() if isinstance(thread, BaseObserver))
+    dying.event_queue.put("no event at all")
+    dying.join(DEADLINE)
     assert caller.watcher.check().alive
     assert "InotifyObserver died" in caller.losses[0]
     replace(directory / "next")
     caller.await_hint("k", "next")
 
 
+@only_observer
 def test_a_dead_emitter_brings_a_new_observer(
     caller: Caller, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -442,6 +532,7 @@ def test_a_dead_emitter_brings_a_new_observer(
     caller.await_hint("k", "next")
 
 
+@only_observer
 @pytest.mark.parametrize("name", ["watchdog.observers.inotify_c", "watchdog.observers.inotify"])
 def test_an_overflow_is_a_loss(caller: Caller, name: str) -> None:
     """gorakhargosh/watchdog#654: it is a line in the log, no more."""
@@ -450,6 +541,7 @@ def test_an_overflow_is_a_loss(caller: Caller, name: str) -> None:
     assert caller.watcher.check().overflows == 1
 
 
+@only_observer
 def test_an_overflow_is_heard_with_the_root_logger_at_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging.root, "level", logging.ERROR)
     made = Caller()
@@ -459,6 +551,7 @@ def test_an_overflow_is_heard_with_the_root_logger_at_error(monkeypatch: pytest.
     assert made.losses == ["overflow"]
 
 
+@only_observer
 def test_an_overflow_is_heard_after_logging_was_configured() -> None:
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
@@ -485,6 +578,38 @@ def test_an_overflow_is_heard_after_logging_was_configured() -> None:
                 known.disabled = False
 
 
+@only_one_thread
+def test_an_overflow_is_heard_whatever_logging_does(caller: Caller, tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+        caller.watcher.arm(name, tmp_path / name)
+    logging.disable(logging.CRITICAL)
+    try:
+        overflow()
+        assert caller.losses == ["overflow"]
+        assert caller.watcher.check() == WatchHealth("events", "", 3, 3, 0, 1, True)
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+@only_one_thread
+def test_the_next_overflow_is_another_loss(caller: Caller, directory: Path) -> None:
+    caller.watcher.arm("k", directory)
+    overflow()
+    replace(directory / "f")
+    caller.await_hint("k", "f")
+    overflow()
+    assert caller.losses == ["overflow", "overflow"]
+
+
+def overflow() -> None:
+    """What the kernel says when its queue was full."""
+    listening = reader()
+    assert isinstance(listening, InotifyFD)
+    listening.handle_event(InotifyEvent(WatchDescriptor(-1), Mask(0x4000), 0, b""))
+
+
+@only_observer
 def test_logging_switched_off_is_said(caller: Caller) -> None:
     logging.disable(logging.CRITICAL)
     try:
@@ -493,6 +618,7 @@ def test_logging_switched_off_is_said(caller: Caller) -> None:
         logging.disable(logging.NOTSET)
 
 
+@only_observer
 def test_another_warning_is_a_loss_and_no_overflow(caller: Caller) -> None:
     logging.getLogger("watchdog.observers.inotify").error("Unable to rebuild")
     assert caller.losses == ["watchdog: Unable to rebuild"]
@@ -509,7 +635,8 @@ def test_a_lost_that_raises_is_called_again_by_check(directory: Path) -> None:
 
     made = Watcher(lambda key, name: None, lost)
     made.start()
-    logging.getLogger(LOGGERS[0]).warning(OVERFLOW)
+    made.arm("k", directory)
+    overflow()
     made.check()
     made.close()
     assert calls == ["overflow", "overflow"]
@@ -527,16 +654,18 @@ def test_a_real_overflow_is_heard(caller: Caller, directory: Path, monkeypatch: 
         gate.wait(DEADLINE)
         return original(self)
 
-    monkeypatch.setattr(InotifyFD, "read_events", held)
-    (directory / "wakes").write_text("x")  # the reader comes back from its read, and is held
-    first, second = directory / "a", directory / "b"
-    first.write_text("x")
-    for _ in range(limit // 2 + 10):
-        os.rename(first, second)
-        os.rename(second, first)
-    gate.set()
-    wait_for(lambda: "overflow" in caller.losses)
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        patched.setattr(InotifyFD, "read_events", held)
+        (directory / "wakes").write_text("x")  # the reader comes back from its read, and is held
+        first, second = directory / "a", directory / "b"
+        first.write_text("x")
+        for _ in range(limit // 2 + 10):
+            os.rename(first, second)
+            os.rename(second, first)
+        gate.set()
+        wait_for(lambda: "overflow" in caller.losses)
+    assert caller.losses == ["overflow"]
+    assert caller.watcher.check().overflows == 1
     caller.take()
     replace(directory / "after")
     caller.await_hint("k", "after")
@@ -558,12 +687,12 @@ def test_a_refused_watch_is_polled_and_tried_again(
 ) -> None:
     calls: list[float] = []
 
-    def refuse(self: BaseObserver, *args: object, **kwargs: object) -> object:
+    def refuse(self: InotifyFD, *args: object) -> object:
         calls.append(caller.clock.now)
         raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr(BaseObserver, "schedule", refuse)
+        patched.setattr(InotifyFD, "add_callback", refuse)
         assert caller.watcher.arm("k", directory) is Armed.POLL
         health = caller.watcher.check()
         assert (health.mode, health.armed, health.polled, health.reason) == ("events", 0, 1, error.strerror)
@@ -593,6 +722,7 @@ def test_another_directory_is_tried_at_once(
     assert caller.watcher.arm("k", directory) is Armed.EVENTS
 
 
+@only_observer
 def test_no_thread_left(caller: Caller, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The library leaves the kernel watch and a growing queue behind; another observer frees them."""
     other = directory.parent / "other"
@@ -606,17 +736,37 @@ def test_no_thread_left(caller: Caller, directory: Path, monkeypatch: pytest.Mon
         patched.setattr(threading.Thread, "start", refuse)
         assert caller.watcher.arm("k", directory) is Armed.POLL
         assert directory.stat().st_ino in (kernel.fully_armed() or ())  # the orphan
-        before = caller.watcher._observer
+        before = caller.watcher._listener
         caller.after(30)
-        assert caller.watcher._observer is before
+        assert caller.watcher._listener is before
     health = caller.after(31)
     assert (health.mode, health.armed, health.polled, health.reason) == ("events", 2, 0, "")
-    assert caller.watcher._observer is not before
+    assert caller.watcher._listener is not before
     assert "lack of threads" in caller.losses[0]
     replace(directory / "f")
     replace(other / "g")
     caller.await_hint("k", "f")
     caller.await_hint("fine", "g")
+
+
+@only_one_thread
+def test_a_directory_that_the_kernel_denies_is_polled(
+    caller: Caller, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library swallows EACCES and answers as if it watched."""
+
+    def deny(*_: object) -> int:
+        ctypes.set_errno(errno.EACCES)
+        return -1
+
+    with monkeypatch.context() as patched:
+        patched.setattr(inotify_c, "inotify_add_watch", deny)
+        assert caller.watcher.arm("k", directory) is Armed.POLL
+    assert caller.watcher.check().reason == "not readable"
+    listening = reader()
+    assert isinstance(listening, InotifyFD)
+    assert -1 not in listening._watch_for_wd
+    assert caller.after(60).armed == 1
 
 
 def test_a_directory_that_the_kernel_does_not_watch_is_polled(
@@ -667,19 +817,33 @@ def test_many_directories_are_verified_by_the_next_check(
     assert caller.watcher.arm("c", tmp_path / "c") is Armed.POLL
 
 
-def test_the_audit_arms_again_what_the_kernel_has_forgotten(
-    caller: Caller, directory: Path, monkeypatch: pytest.MonkeyPatch
+@only_observer
+def test_the_audit_arms_again_where_another_schedule_replaced_the_mask(
+    caller: Caller, directory: Path
 ) -> None:
     """A second schedule with another filter replaces the mask; the first handler gets nothing any more."""
     caller.watcher.arm("k", directory)
-    observer = caller.watcher._observer
-    assert observer is not None
-    foreign = observer.schedule(
+    scheduling = next(thread for thread in threading.enumerate() if isinstance(thread, BaseObserver))
+    foreign = scheduling.schedule(
         Handler(Root("elsewhere"), caller.hint),
         f"{directory}/.",
         event_filter=[DirMovedEvent],
     )
-    observer.unschedule(foreign)
+    scheduling.unschedule(foreign)
+    audited(caller, directory)
+
+
+def test_the_audit_arms_again_what_the_kernel_has_forgotten(caller: Caller, directory: Path) -> None:
+    """The mask of a directory is replaced behind the watcher's back."""
+    caller.watcher.arm("k", directory)
+    listening = reader()
+    assert isinstance(listening, InotifyFD)
+    inotify_c.inotify_add_watch(listening._inotify_fd, os.fsencode(directory), Mask(0x400))
+    audited(caller, directory)
+
+
+def audited(caller: Caller, directory: Path) -> None:
+    """A directory with a wrong mask is armed again by the audit, not before, and heard."""
     assert directory.stat().st_ino not in (kernel.fully_armed() or ())
     caller.after(59)
     assert caller.hints == []
@@ -777,7 +941,7 @@ def test_no_thread_for_the_observer_leaks_no_descriptor(monkeypatch: pytest.Monk
 def test_a_platform_without_native_notification_is_poll_mode(
     directory: Path, monkeypatch: pytest.MonkeyPatch, module: str
 ) -> None:
-    monkeypatch.setattr(watcher, "Observer", type("Observer", (), {"__module__": module}))
+    monkeypatch.setattr(observer, "Observer", type("Observer", (), {"__module__": module}))
     caller = Caller()
     caller.watcher.start()
     assert caller.watcher.arm("k", directory) is Armed.POLL
@@ -789,6 +953,7 @@ def test_a_platform_without_native_notification_is_poll_mode(
     caller.watcher.close()
 
 
+@only_observer
 def test_a_library_without_the_rename_delay_is_noted(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -817,6 +982,78 @@ def test_a_kernel_that_tells_nothing_is_no_error(
 # -- beginning and end
 
 
+class OtherCall(InotifyFD):
+    """A later library: watches are asked for in another way."""
+
+    def add_callback(self, watch: object) -> WatchDescriptor:  # type: ignore[override]
+        raise NotImplementedError
+
+
+class OtherMaking(InotifyFD):
+    """A later library: the reader is made in another way."""
+
+    def __init__(self, size: int) -> None:
+        raise NotImplementedError
+
+
+class OtherEvents(InotifyFD):
+    """A later library: events are called back in another form."""
+
+    def handle_event(self, event: InotifyEvent) -> None:
+        for watch in self._watch_for_wd.values():
+            for callback in watch.callbacks.values():
+                callback.on_event((event.wd, event.mask, event.name))  # type: ignore[arg-type]
+
+
+class Silent(InotifyFD):
+    """A later library: calls back nothing."""
+
+    def handle_event(self, event: InotifyEvent) -> None:
+        """Nobody is called."""
+
+
+@only_one_thread
+@pytest.mark.parametrize("other", [OtherCall, OtherMaking, OtherEvents, Silent])
+def test_a_library_whose_reader_differs_is_used_by_its_public_interface(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, other: type[InotifyFD]
+) -> None:
+    threads, descriptors = set(threading.enumerate()), len(os.listdir("/proc/self/fd"))
+    later = ModuleType("later")
+    vars(later)["InotifyFD"] = other
+    monkeypatch.setitem(sys.modules, inotify_c.__name__, later)
+    monkeypatch.setattr(inotify, "PROOF_SECONDS", 0.3)
+    caller = Caller()
+    caller.watcher.start()
+    assert caller.watcher.arm("k", directory) is Armed.EVENTS
+    assert any(isinstance(thread, BaseObserver) for thread in threading.enumerate())
+    assert not any(isinstance(thread, other) for thread in threading.enumerate())
+    replace(directory / "f")
+    caller.await_hint("k", "f")
+    assert caller.watcher.check() == WatchHealth("events", "", 1, 1, 0, 0, True)
+    caller.watcher.close()
+    assert set(threading.enumerate()) == threads
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+
+
+@only_one_thread
+def test_a_system_that_has_no_watch_left_says_nothing_of_the_library(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        ctypes.set_errno(errno.ENOSPC)
+        return -1
+
+    caller = Caller()
+    with monkeypatch.context() as patched:
+        patched.setattr(inotify_c, "inotify_add_watch", refuse)
+        caller.watcher.start()
+        assert caller.watcher.arm("k", directory) is Armed.POLL
+        assert caller.watcher.check().reason == "inotify watch limit reached"
+    assert not any(isinstance(thread, BaseObserver) for thread in threading.enumerate())
+    assert caller.after(60).armed == 1
+    caller.watcher.close()
+
+
 def test_what_was_armed_before_the_start_is_watched_from_it(directory: Path) -> None:
     caller = Caller()
     assert caller.watcher.arm("k", directory) is Armed.POLL
@@ -839,6 +1076,7 @@ def test_closing_leaves_nothing_behind(directory: Path) -> None:
     caller.watcher.arm("p", directory.parent)
     assert threading.excepthook is not hook
     caller.watcher.close()
+    assert caller.hints == []
     caller.watcher.close()
     assert set(threading.enumerate()) == threads
     assert len(os.listdir("/proc/self/fd")) == descriptors

@@ -7,7 +7,9 @@ it open whose an answer is, the walk has a look taken first, or takes another st
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -597,7 +599,9 @@ class Life:
         self.profile.close()
         if self.profile.db.exists():
             copy = self.folder / f"backup-{self.world.name()}"
-            shutil.copyfile(self.profile.db, copy)
+            # Its log is part of it, where somebody looked while the agent closed.
+            with closing(sqlite3.connect(copy)) as to:
+                self.profile.con.backup(to)
             self._copies.append(copy)
 
     def _new_database(self) -> None:
@@ -613,11 +617,15 @@ class Life:
         self._seen()
         self.profile.close()
         copy = self.world.random.choice(self._copies)
-        aside = self.folder / "state.db.restored"
-        shutil.copyfile(copy, aside)
-        for side in ("-wal", "-shm", "-journal"):
-            Path(f"{self.profile.db}{side}").unlink(missing_ok=True)
-        aside.replace(self.profile.db)
+        if self.world.random.random() < 0.5:
+            with closing(sqlite3.connect(copy)) as old:
+                old.backup(self.profile.con)  # into the same file
+        else:
+            aside = self.folder / "state.db.restored"
+            shutil.copyfile(copy, aside)
+            for side in ("-wal", "-shm", "-journal"):
+                Path(f"{self.profile.db}{side}").unlink(missing_ok=True)
+            aside.replace(self.profile.db)
         self._start_over()
         self.profile.session(self._session, at=self._minutes())
         return None

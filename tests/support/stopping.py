@@ -62,19 +62,19 @@ def flaky(seed: int, tally: str) -> Hook:
 
 def without_inotify() -> None:
     """There are no watches to be had, as where too many programs watch already."""
-    from watchdog.observers import Observer
+    from watchdog.observers.inotify_c import InotifyFD
 
-    def refuse(_: object) -> None:
+    def refuse(_: type[InotifyFD]) -> int:
         raise OSError(errno.EMFILE, "inotify instance limit reached")
 
-    patch.object(Observer, "start", refuse).start()
+    patch.object(InotifyFD, "_create_inotify_fd", classmethod(refuse)).start()
 
 
 def deafened() -> None:
     """Everything is alive and watches, and no event ever comes."""
-    from swarmmemd.watch.library import Handler
+    from swarmmemd.watch.inotify import InotifyWatch
 
-    patch.object(Handler, "dispatch", lambda *_: None).start()
+    patch.object(InotifyWatch, "on_event", lambda *_: None).start()
 
 
 def deny(folder: str) -> None:

@@ -28,7 +28,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """Two workers that have told something."""
     home = Home(tmp_path_factory.mktemp("served") / "home")
     (home.workspace / "swarm.yaml").write_text(
-        "workers:\n  - {id: builder-1, name: Ada, role: Builder, specialty: sheds}\n"
+        "workers:\n  - {id: builder-1, name: Mason, role: Builder, specialty: sheds}\n"
     )
     home.write("builder-1", dispatched("mission-1", "Build the shed"))
     home.write("painter-2", dispatched("mission-2", "Paint the shed"))
@@ -116,7 +116,7 @@ def test_a_card_for_each_worker(api: Api) -> None:
     assert found["running"] is True
     cards = {card["workerId"]: card for card in found["workers"]}
     builder, painter = cards["builder-1"], cards["painter-2"]
-    assert (builder["name"], builder["role"], builder["missionId"]) == ("Ada", "Builder", "mission-1")
+    assert (builder["name"], builder["role"], builder["missionId"]) == ("Mason", "Builder", "mission-1")
     assert (builder["title"], builder["status"]) == ("Build the shed", "executing")
     assert (builder["lastEvent"]["type"], builder["lastEvent"]["summary"]) == (
         "checkpoint",
@@ -599,6 +599,15 @@ def test_serve_reads_without_a_daemon_and_takes_posts_beside_one(tmp_path: Path)
         assert (code, found["files"][0]["name"]) == (200, "SUMMARY.md")
         code, found = ask("GET", "/api/workers")
         assert (code, found["running"], found["workers"][0]["title"]) == (200, False, "Build the shed")
+        memory = home.profiles / "builder-1" / "memory"
+        memory.rename(memory.with_name("aside"))
+        memory.symlink_to("aside")  # which is not followed: nobody knows what there is
+        for target in (f"{MEMORY}?workerId=builder-1&kind=mission", f"{SEARCH}?scope=all&q=shed"):
+            code, found = ask("GET", target)
+            assert code == 503
+            is_refused(found)
+        memory.unlink()
+        memory.with_name("aside").rename(memory)
         body = json.dumps(
             {"workerId": "builder-1", "kind": "mission", "missionId": "mission-1", "content": "x"}
         )

@@ -1,6 +1,7 @@
 """The commands as a person or a script meets them, in processes of their own."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -61,6 +62,9 @@ def test_the_list_of_commands_names_each_of_them(home: Home) -> None:
     done = home.command("--help")
     assert done.returncode == 0
     assert all(f"\n  {command} " in done.stdout for command in COMMANDS)
+    examples = re.findall(r"^ +swarmmemd (\S+)", done.stdout.partition("Examples:\n")[2], re.M)
+    assert len(examples) >= 3
+    assert set(examples) <= set(COMMANDS)
 
 
 def test_an_unknown_command_is_suggested(home: Home) -> None:
@@ -369,7 +373,7 @@ def test_show_of_nothing_exits_1(told: Home) -> None:
         assert "none" not in done.stderr
         found = told.command("show", "--json", "--worker", *arguments)
         assert found.returncode == 1
-        assert json.loads(found.stdout)["files"] == []
+        assert (json.loads(found.stdout)["ok"], json.loads(found.stdout)["files"]) == (False, [])
 
 
 # Texts of others

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.chats import BUILD
 from tests.support.daemon import PATIENCE, Daemon, Home, answered, dispatched, running, until
 
 _MISSION = "mission-1"
@@ -184,6 +185,29 @@ BAD = {
     "number": b"42",
     "nan": b'{"lastDispatchAt": NaN}',
 }
+
+
+def test_status_tells_that_a_row_of_the_chat_waits(home: Home) -> None:
+    """What is said to a worker who is done waits for a dispatch, and what comes behind it."""
+    with BUILD.Profile(home.profiles / "worker-1") as profile, running(home):
+        profile.dispatch("Count the lamps", _MISSION, "assign-1", 0)
+        profile.session("main")
+        profile.say("user", BUILD.prompt("Count the lamps"), 1)
+        profile.say("assistant", BUILD.block("DONE", "There are 48"), 2)
+        until(lambda: "complete" in home.types(), "the answer")
+        profile.say("user", "And in the attic?", 3)
+        profile.say("assistant", BUILD.block("DONE", "There are 49"), 3.5)
+        home.looked_at()
+
+        def waiting() -> list[int]:
+            return [
+                source["position"]
+                for worker in home.figures()["workers"]
+                for source in worker["sources"]
+                if source["name"] == "state.db" and source["lag_s"]
+            ]
+
+        until(lambda: waiting() == [2], "the status to tell that it waits")
 
 
 def test_what_cannot_be_believed_changes_nothing(home: Home) -> None:

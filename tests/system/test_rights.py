@@ -77,6 +77,23 @@ def test_a_memory_that_may_not_be_read(told: Home, name: str) -> None:
     refused(told, _READING[name], told.profiles / "swarm5" / "memory")
 
 
+def test_one_file_that_may_not_be_read_does_not_hide_the_others(told: Home) -> None:
+    closed_file = told.profiles / "swarm5" / "memory" / "missions" / "mission-x" / "SUMMARY.md"
+    with closed(closed_file):
+        done = bound_by_modes(told, "show", "--worker", "swarm5", "--json", text="text")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["ok"]) == (0, True)
+    assert [file["name"] for file in found["files"]] == ["events.jsonl"]
+    assert f"{closed_file}: permission denied" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["search", "context", "show profile"])
+def test_what_could_not_be_read_is_not_called_well(told: Home, name: str) -> None:
+    with closed(told.profiles / "swarm5" / "memory"):
+        done = bound_by_modes(told, *_READING[name], "--json", text="text")
+    assert (done.returncode, json.loads(done.stdout)["ok"]) == (77, False)
+
+
 @pytest.mark.parametrize("name", _JOURNAL)
 def test_a_journal_that_may_not_be_read(told: Home, name: str) -> None:
     refused(told, _JOURNAL[name], told.state / "journal.db")

@@ -19,7 +19,8 @@ def test_the_daemon_makes_an_index_once_it_is_worth_it(home: Home, ruined: bool)
     if ruined:
         index.write_bytes(b"no index at all " * 1000)
     with running(home):
-        until(lambda: index.exists() and index.read_bytes()[:6] == b"SQLite", "the index")
+        until(lambda: (home.state / "search.seal").exists(), "the index")
+        assert index.read_bytes()[:6] == b"SQLite"
         for _ in range(2):
             done = home.command("search", "--json", "zeta")
             assert [hit["line"] for hit in json.loads(done.stdout)["results"]] == [450_001]

@@ -262,6 +262,17 @@ def test_a_remark_holds_nothing_that_came_a_minute_later() -> None:
     assert worker.look(11.2, *rows) == [(A, "It is level, and dry")]
 
 
+def test_each_of_several_remarks_waits_since_it_was_seen_itself() -> None:
+    worker, answer = Worker(), block("DONE", "It is level, and dry")
+    _over(worker)
+    first = worker.user("Dry it, too", 10)
+    worker.look(10.1, first)
+    second, said = worker.user("And sweep it", 10.3), worker.answer(answer, 10.4)
+    assert worker.look(10.5, first, second, said) == []
+    assert worker.look(11.2, first, second, said) == []
+    assert worker.look(11.6, second, said) == [(A, "It is level, and dry")]
+
+
 def test_a_remark_to_a_worker_at_work_holds_nothing() -> None:
     worker = Worker()
     worker.look(1, worker.user("Pour the floor", 0.1), runtime=dispatched(A, "Pour the floor", 0))

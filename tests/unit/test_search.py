@@ -137,6 +137,18 @@ def test_another_writer_s_copy_of_our_record_is_found_once(tmp_path: Path) -> No
     assert [hit.line for hit in scan(config, SearchQuery(text="harbour")).hits] == [1, 3]
 
 
+@pytest.mark.parametrize("number", ["1e3", "1.50", "0.00001", "123456789.1234567890123", "1E400", "-0.0"])
+@pytest.mark.parametrize("beside", ["", "halved \\ud83e"])
+def test_a_number_is_found_as_it_was_written(tmp_path: Path, number: str, beside: str) -> None:
+    config = plant(tmp_path, 1)
+    page = config.profiles_root / "builder-1" / "memory" / "numbers.jsonl"
+    page.write_text(
+        f'{{"at": "2026-05-04T10:00:00Z", "summary": "took {beside}", "event": {{"took": {number}}}}}\n'
+    )
+    hit, *_ = scan(config, SearchQuery(text=number, scope="all")).hits
+    assert (Path(hit.path).name, hit.score > 100, number in hit.snippet) == ("numbers.jsonl", True, True)
+
+
 def test_filters(tmp_path: Path) -> None:
     config = plant(tmp_path, 3)
     for text in ("parser go", "done", "部署"):

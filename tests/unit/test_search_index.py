@@ -3,16 +3,20 @@
 import os
 import random
 import sqlite3
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from swarmmemd.config import Config
-from swarmmemd.layout import SEARCH
+from swarmmemd.layout import SEAL, SEARCH
 from swarmmemd.recall import index as module
 from swarmmemd.recall.index import Index, search
-from swarmmemd.recall.search import SearchQuery, scan
+from swarmmemd.recall.keeper import keep
+from swarmmemd.recall.seal import sealed
+from swarmmemd.recall.search import Results, SearchQuery, scan
 from tests.support.memories import MISSIONS, QUERIES, VOCABULARY, WORKERS, plant
 
 _LONG = [" ".join(VOCABULARY[first : first + 7]) for first in (0, 14, 28)]
@@ -105,6 +109,19 @@ def test_a_file_that_grows_is_indexed_from_where_it_was(tmp_path: Path) -> None:
     assert gone == 0
 
 
+def test_numbers_are_found_alike(tmp_path: Path) -> None:
+    config = plant(tmp_path, 1)
+    numbers = ("1e3", "1.50", "0.00001", "123456789.1234567890123", "1E400", "-0.0")
+    rows = "".join(f'{{"summary": "took", "event": {{"took": {number}}}}}\n' for number in numbers)
+    (config.profiles_root / "builder-1" / "memory" / "numbers.jsonl").write_text(rows)
+    index = opened(config)
+    index.update(config)
+    for text in (*numbers, "1000", "1000.0", "1e", "05", "12345679", "inf"):
+        query = SearchQuery(text=text, limit=1000)
+        assert index.search(config, query) == scan(config, query), text
+    index.close()
+
+
 def test_it_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MANY", 50)
     config = plant(tmp_path, 1)
@@ -156,21 +173,34 @@ def test_a_file_that_changes_during_the_search_is_searched_as_it_is(
     index.close()
 
 
-@pytest.mark.parametrize("damage", ["empty", "garbage", "version", "lies", "link", "folder"])
+@pytest.mark.parametrize(
+    "damage", ["empty", "garbage", "version", "lies", "words", "cut", "old", "link", "folder"]
+)
 def test_an_index_that_is_no_use_changes_nothing(tmp_path: Path, damage: str) -> None:
     config = plant(tmp_path, 1)
-    index = opened(config)
-    index.update(config)
-    index.close()
+    config.state_dir.mkdir()
+    keep(config, threading.Event())
+    assert sealed(config)
     path = config.state_dir / SEARCH
     if damage == "empty":
         path.write_bytes(b"")
     elif damage == "garbage":
         path.write_bytes(os.urandom(100_000))
-    elif damage in ("version", "lies"):
-        sql = "PRAGMA user_version = 99" if damage == "version" else "UPDATE line SET start = 0, length = 3"
+    elif damage == "cut":
+        path.write_bytes(path.read_bytes()[:-100])
+    elif damage == "old":
+        before = path.read_bytes()
+        (config.profiles_root / "builder-1" / "memory" / "new.md").write_text("parser\n")
+        keep(config, threading.Event())
+        path.write_bytes(before)
+    elif damage in ("version", "lies", "words"):
+        sql = {
+            "version": "PRAGMA user_version = 99",
+            "lies": "UPDATE line SET number = number + 1",
+            "words": "INSERT INTO word (word) VALUES ('delete-all')",
+        }
         db = sqlite3.connect(path)
-        db.execute(sql)
+        db.execute(sql[damage])
         db.commit()
         db.close()
     else:
@@ -179,9 +209,42 @@ def test_an_index_that_is_no_use_changes_nothing(tmp_path: Path, damage: str) ->
     for text in ("parser", "部署 go"):
         query = SearchQuery(text=text, scope="all")
         assert search(config, query) == scan(config, query)
+    assert not sealed(config)
+    if damage != "folder":  # which nobody but a person can have made
+        keep(config, threading.Event())
+        assert sealed(config)
+
+
+def test_it_is_used_as_long_as_nobody_else_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, query = plant(tmp_path, 1), SearchQuery(text="parser", scope="all")
+    config.state_dir.mkdir()
+    expected = scan(config, query)
+    for _ in range(2):
+        keep(config, threading.Event())
+        with monkeypatch.context() as patched:
+            patched.setattr(module, "scan", lambda *_: pytest.fail("every file was read"))
+            assert search(config, query) == search(config, query) == expected
+
+
+def test_one_that_is_damaged_while_it_is_searched_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, query = plant(tmp_path, 1), SearchQuery(text="parser", scope="all")
+    config.state_dir.mkdir()
+    keep(config, threading.Event())
+    expected, whole = scan(config, query), Index.search
+
+    def damaged(self: Index, *given: object) -> Results:
+        with (config.state_dir / SEARCH).open("r+b") as file:
+            file.write(b"SQLite")  # as it was before: only that it was written is seen
+        return msgspec.structs.replace(whole(self, *given), hits=())  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Index, "search", damaged)
+    assert search(config, query) == expected
 
 
 def test_it_is_private(tmp_path: Path) -> None:
     config = plant(tmp_path, 1)
-    opened(config).close()
-    assert (config.state_dir / SEARCH).stat().st_mode & 0o777 == 0o600
+    config.state_dir.mkdir()
+    keep(config, threading.Event())
+    assert [(config.state_dir / name).stat().st_mode & 0o777 for name in (SEARCH, SEAL)] == [0o600, 0o600]

@@ -3,8 +3,8 @@
 Not a command: tests/support/chats.py loads build.py as the module `chat_scenarios`, then this file.
 """
 
-import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from chat_scenarios import HANDOFF_REQUEST, ONE_LINE, Profile, Step, block, ids, iso, ms, prompt
@@ -25,6 +25,12 @@ def begin(p: Profile, task: str, number: int, letter: str = "a", at: float = 0) 
     if at == 0:
         p.session("main")
     p.say("user", prompt(task), at + 0.05)
+
+
+def backup(p: Profile) -> None:
+    """The database as it is now, whole: a plain copy of the file lacks what is still in its log."""
+    with closing(sqlite3.connect(p.path / "backup")) as copy:
+        p.con.backup(copy)
 
 
 # -- whose answer it is -------------------------------------------------------------------------------
@@ -329,8 +335,7 @@ def imported_2(p: Profile) -> None:
 def restored_1(p: Profile) -> None:
     begin(p, "Paint the door", 114)
     p.say("assistant", block("IN_PROGRESS", "The door is primed"), 3)
-    p.close()
-    shutil.copyfile(p.db, p.path / "backup")
+    backup(p)
 
 
 @step("restored-database")
@@ -350,6 +355,28 @@ def restored_3(p: Profile) -> None:
 @step("restored-database")
 def restored_4(p: Profile) -> None:
     p.say("assistant", block("DONE", "The shutters are green"), 25)
+
+
+@step("restored-over-the-file")
+def restored_over_1(p: Profile) -> None:
+    begin(p, "Oil the hinge", 118)
+    p.say("assistant", block("IN_PROGRESS", "The hinge is clean"), 3)
+    backup(p)
+
+
+@step("restored-over-the-file")
+def restored_over_2(p: Profile) -> None:
+    p.say("user", "Go on.", 4)
+    p.say("assistant", block("DONE", "The hinge is oiled"), 9)
+
+
+@step("restored-over-the-file")
+def restored_over_3(p: Profile) -> None:
+    with closing(sqlite3.connect(p.path / "backup")) as copy:
+        copy.backup(p.con)
+    begin(p, "Oil the lock", 118, "b", at=20)
+    p.say("assistant", block("DONE", "The lock is oiled"), 25)
+    p.say("assistant", "Is there more to do?", 26)
 
 
 @step("copies-of-copies")
