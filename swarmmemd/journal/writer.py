@@ -387,7 +387,7 @@ class Journal:
             row = (event.id, event.worker, event.mission, event.type.value, event.at, line, state)
             cursor = self._db.execute(sql, row)
             if cursor.rowcount == 1 and cursor.lastrowid is not None:
-                new.append(Recorded(cursor.lastrowid, event))
+                new.append(Recorded(cursor.lastrowid, event, line))
         return new
 
     def _rendered(self, change: Change) -> None:
