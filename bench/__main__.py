@@ -229,7 +229,7 @@ def _soak(folder: Path, size: Size, measured: Measured) -> list[Figure]:
     if not Path("/proc/self/status").exists():
         measured.notes.append("soaking is measured on Linux only")
         return []
-    soaked: soak.Soaked = _home(folder, lambda home: soak.soak(home, size.soak, 4, lambda row: None))
+    soaked: soak.Soaked = _home(folder, lambda home: soak.soak(home, size.soak, 4, 250, lambda row: None))
     rows, title = soaked.rows, f"{soaked.rows[-1].events:,} events, "
     return [
         figure("soak", f"{title}a second", "1/s", [rows[-1].events / soaked.seconds]),

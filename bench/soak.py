@@ -2,6 +2,7 @@
 
     python -m bench.soak [--events 20000] [--workers 4] [--folder DIR]
     python -m bench.soak --events 1000000
+    python -m bench.soak --events 40000 --checkpoints 10    # many missions
 
 Workers are dispatched, print some hundred checkpoints into their chats, and get the next mission. Resident memory,
 descriptors and threads are read when a tenth has passed, and at the end; the files of the state folder beside them.
@@ -24,8 +25,6 @@ from swarmmemd.model import iso
 from tests.support.chats import BUILD
 from tests.support.daemon import Daemon, Home
 
-_CHECKPOINTS = 250
-"""Of one mission."""
 _PATIENCE = 300.0
 
 
@@ -59,12 +58,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--events", type=int, default=20_000)
     parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--checkpoints", type=int, default=250, help="of one mission")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where it happens")
     given = parser.parse_args()
     print(f"{'events':>10}{'MiB':>10}{'fds':>8}{'threads':>9}{'journal MiB':>12}{'WAL':>8}")
     with tempfile.TemporaryDirectory(prefix="swarmmemd-soak-", dir=given.folder) as name:
         soaked = soak(
-            Path(name).resolve(), given.events, given.workers, lambda row: print(row.row(), flush=True)
+            Path(name).resolve(),
+            given.events,
+            given.workers,
+            given.checkpoints,
+            lambda row: print(row.row(), flush=True),
         )
     first, last = soaked.rows[0], soaked.rows[-1]
     print(
@@ -74,18 +78,25 @@ def main() -> None:
     )
 
 
-def soak(folder: Path, events: int, workers: int, tell_row: Callable[[Held], object]) -> Soaked:
+def soak(
+    folder: Path, events: int, workers: int, checkpoints: int, tell_row: Callable[[Held], object]
+) -> Soaked:
     """Tells until so many events are recorded. A row for each tenth, at least one."""
     home = Home(folder / "home")
     daemon = Daemon(home).ready()
     try:
-        return _soaked(home, daemon, events, workers, tell_row)
+        return _soaked(home, daemon, events, workers, checkpoints, tell_row)
     finally:
         daemon.stop(60.0)
 
 
 def _soaked(
-    home: Home, daemon: Daemon, events: int, workers: int, tell_row: Callable[[Held], object]
+    home: Home,
+    daemon: Daemon,
+    events: int,
+    workers: int,
+    checkpoints: int,
+    tell_row: Callable[[Held], object],
 ) -> Soaked:
     profiles = {f"worker-{n}": BUILD.Profile(home.profiles / f"worker-{n}") for n in range(workers)}
     began, number, there = time.monotonic(), 0, 0
@@ -93,15 +104,15 @@ def _soaked(
     while there < events:
         number += 1
         for worker, profile in profiles.items():
-            tell(profile, worker, f"mission-{worker}-{number}")
-        there = await_events(home, number * workers * (_CHECKPOINTS + 3))
+            tell(profile, worker, f"mission-{worker}-{number}", checkpoints)
+        there = await_events(home, number * workers * (checkpoints + 3))
         if there * 10 >= events * (len(rows) + 1):
             rows.append(held(home, daemon.process.pid, there))
             tell_row(rows[-1])
     return Soaked(tuple(rows), time.monotonic() - began)
 
 
-def tell(profile: Any, worker: str, mission: str) -> None:
+def tell(profile: Any, worker: str, mission: str, checkpoints: int) -> None:
     """One mission of the worker, from its dispatch to its end."""
     task = f"Task of {mission}: lay the path"
     now = (time.time() - BUILD.T0) / 60
@@ -111,7 +122,7 @@ def tell(profile: Any, worker: str, mission: str) -> None:
         profile.session("main", at=now)
     profile.con.execute("BEGIN")
     profile.say("user", BUILD.prompt(task), now)
-    for row in range(1, _CHECKPOINTS):
+    for row in range(1, checkpoints):
         profile.say("assistant", BUILD.block("IN_PROGRESS", f"Row {row} of {mission} laid"), now)
     profile.say("assistant", BUILD.block("DONE", f"{mission} is done"), now)
     profile.con.execute("COMMIT")

@@ -98,11 +98,11 @@ def decode(data: bytes, worker: WorkerId) -> Event | Foreign | None:
     An `Event` is one of ours, a `Foreign` what another writer says in words that we know; None is a torn
     line, or one that says nothing we could say.
     """
+    if not data.lstrip().startswith(b"{"):
+        return None
     try:
         line = msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError):
-        return None
-    if not isinstance(line, dict):
         return None
     return _own(line, worker) or understand(line)
 

@@ -147,10 +147,13 @@ class _Scanner:
         """Of STATE labels in a row that can be no block the first is enough: it ends the block before. Else a text of
         nothing but labels would take long."""
         self._cases.add(case)
-        block = self.labels[self._newest :]
-        ends = (depth, len(self._open))
-        hopeless = 0 < len(block) < FEWEST_LABELS and all((one.quote, one.fences) == ends for one in block)
+        hopeless = 0 < len(self.labels) - self._newest < FEWEST_LABELS and self._stands_at(depth)
         if hopeless and self._hopeless and len(self._cases) == 1:
             del self.labels[self._newest :]
         self._hopeless = hopeless
         self._newest = len(self.labels)
+
+    def _stands_at(self, depth: int) -> bool:
+        """Whether all labels from the newest STATE on stand as deep as the line that is read."""
+        fences = len(self._open)
+        return all(one.quote == depth and one.fences == fences for one in self.labels[self._newest :])

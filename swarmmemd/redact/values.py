@@ -64,7 +64,10 @@ _PROSE = re.compile(
 )
 _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_SPECIAL = re.compile(r"(?<=[A-Za-z0-9])[!@#$%^*~]+(?=[A-Za-z0-9])")
+_LETTER = re.compile("[A-Za-z]")
+_DIGIT = re.compile(r"\d")
+_SPECIAL = re.compile(r"[!@#$%^*~](?<=[A-Za-z0-9].)[!@#$%^*~]*+(?=[A-Za-z0-9])")
+"""The character comes before the look behind: it is quick to see that there is none."""
 
 
 def stands_for_something(value: str) -> bool:
@@ -95,8 +98,7 @@ def secret_bare(value: str, password: bool, tight: bool = False) -> bool:
 def _looks_secret(value: str, password: bool, tight: bool) -> bool:
     if value.isdigit():
         return password
-    letters = re.search(r"[A-Za-z]", value) is not None
-    if (letters and re.search(r"\d", value)) or _SPECIAL.search(value):
+    if (_DIGIT.search(value) and _LETTER.search(value)) or _SPECIAL.search(value):
         return True
     if value.isascii() and value.isalpha():
         return _random_case(value) or (len(value) >= LONG and not value.istitle())

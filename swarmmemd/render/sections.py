@@ -1,7 +1,6 @@
 """A Markdown file taken apart into its H2 sections and blocks, and put together again, byte for byte. Pure."""
 
 import re
-from collections.abc import Callable
 
 import msgspec
 
@@ -9,8 +8,6 @@ BLANKS = " \t\r\n\f\v"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\r\n]*)")
 _COMMENT = re.compile(r" {0,3}<!--")
-_MARKS = ("```", "~~~", "<!--")
-"""Without one of these in it a text has no fence and no comment."""
 _ITEM = re.compile(r"[-*+][ \t]")
 _RULE = re.compile(r"(?:[-*_][ \t]*){3,}[\r\n]*\Z")
 _HEADING = re.compile(r"#{1,6}(?:[ \t\r\n]|\Z)")
@@ -64,15 +61,18 @@ def parse(text: str) -> list[Part]:
     """The parts of `text`; the first one is what stands before the first section, empty or not."""
     lines = lines_of(text)
     regions = regions_of(lines)
-    parts = [Part(None, [], [])]
-    for line, region in zip(lines, regions, strict=True):
-        title = None if region else title_of(line)
+    begins: list[tuple[int, str | None]] = [(0, None)]
+    for at, line in enumerate(lines):
+        if not line.startswith("#") or regions[at]:
+            continue
+        title = title_of(line)
         # An H1 ends a section as an H2 does; before the first section it is the file's own.
-        if title is not None or (not region and len(parts) > 1 and is_h1(line)):
-            parts.append(Part(title, [], []))
-        parts[-1].lines.append(line)
-        parts[-1].regions.append(region)
-    return parts
+        if title is not None or (len(begins) > 1 and is_h1(line)):
+            begins.append((at, title))
+    ends = [*(at for at, _ in begins[1:]), len(lines)]
+    return [
+        Part(title, lines[at:end], regions[at:end]) for (at, title), end in zip(begins, ends, strict=True)
+    ]
 
 
 def is_h1(line: str) -> bool:
@@ -97,63 +97,74 @@ def regions_of(lines: list[str]) -> list[int]:
     Were it not, a fence that somebody forgot to close would hide all sections below it, and each merge would
     append them once more.
     """
-    regions, number, at = [0] * len(lines), 0, 0
-    text = "".join(lines)
-    if not any(mark in text for mark in _MARKS):
-        return regions  # as in most files
-    closers = _closers(lines)
-    while at < len(lines):
-        end = _region_end(lines, at, closers)
-        if end > at:
-            number += 1
-            regions[at:end] = [number] * (end - at)
-        at = max(end, at + 1)
+    regions = [0] * len(lines)
+    marks = _marks(lines)
+    ahead = _ahead(marks)
+    number = index = 0
+    while index < len(marks):
+        begun = marks[index]
+        index += 1
+        if begun.opens and begun.length <= ahead[index].get(begun.kind, -1):
+            while not _ends(marks[index], begun):
+                index += 1
+            number, end = number + 1, marks[index].at + 1
+            regions[begun.at : end] = [number] * (end - begun.at)
+            index += 1
     return regions
 
 
-def _closers(lines: list[str]) -> list[tuple[int, int, int]]:
-    """Per line, of the lines from it on: the longest closing fence of each kind, and whether a comment ends.
+_COMMENTED = "comment"
+
+
+class _Mark(msgspec.Struct, frozen=True, gc=False):
+    """A line in which a fence or a comment can begin or end."""
+
+    at: int
+    kind: str
+    """A comment, or what the fence is made of."""
+    length: int
+    opens: bool
+    closes: bool
+    """A fence of its kind, at most as long."""
+    ends_comment: bool
+
+
+def _marks(lines: list[str]) -> list[_Mark]:
+    found = []
+    for at, line in enumerate(lines):
+        ends_comment = "-->" in line
+        if ("```" in line or "~~~" in line) and (fence := _FENCE.match(line)):
+            mark, rest = fence[1], fence[2]
+            opens = mark[0] == "~" or "`" not in rest
+            found.append(_Mark(at, mark[0], len(mark), opens, not rest or blank(rest), ends_comment))
+        elif ends_comment or "<!--" in line:
+            begun = _COMMENT.match(line)
+            opens = begun is not None and "-->" not in line[begun.end() - 2 :]
+            found.append(_Mark(at, _COMMENTED, 0, opens, False, ends_comment))
+    return found
+
+
+def _ahead(marks: list[_Mark]) -> list[dict[str, int]]:
+    """Per mark, of the marks from it on: the longest closing fence of each kind, and whether a comment ends.
 
     It is asked before a search for the end, so that no search is in vain: the cost stays linear.
     """
-    ticks = tildes = comment = 0
-    closers = [(0, 0, 0)] * (len(lines) + 1)
-    for at in range(len(lines) - 1, -1, -1):
-        mark, length = _closing(lines[at])
-        ticks = max(ticks, length if mark == "`" else 0)
-        tildes = max(tildes, length if mark == "~" else 0)
-        comment = comment or int("-->" in lines[at])
-        closers[at] = (ticks, tildes, comment)
-    return closers
+    longest: dict[str, int] = {}
+    ahead = [longest] * (len(marks) + 1)
+    for index in range(len(marks) - 1, -1, -1):
+        mark = marks[index]
+        if mark.closes and mark.length > longest.get(mark.kind, 0):
+            longest = {**longest, mark.kind: mark.length}
+        if mark.ends_comment and _COMMENTED not in longest:
+            longest = {**longest, _COMMENTED: 0}
+        ahead[index] = longest
+    return ahead
 
 
-def _closing(line: str) -> tuple[str, int]:
-    found = _FENCE.match(line)
-    return (found[1][0], len(found[1])) if found and blank(found[2]) else ("", 0)
-
-
-def _region_end(lines: list[str], at: int, closers: list[tuple[int, int, int]]) -> int:
-    """The index after the fence or comment that begins at `at`; `at` if none does."""
-    ticks, tildes, comment = closers[at + 1]
-    if found := _FENCE.match(lines[at]):
-        mark, length = found[1][0], len(found[1])
-        opens = mark == "~" or "`" not in found[2]
-        if opens and length <= (ticks if mark == "`" else tildes):
-            return _first(lines, at + 1, lambda line: _closes(line, mark, length)) + 1
-    elif (begun := _COMMENT.match(lines[at])) and "-->" not in lines[at][begun.end() - 2 :] and comment:
-        return _first(lines, at + 1, lambda line: "-->" in line) + 1
-    return at
-
-
-def _closes(line: str, mark: str, length: int) -> bool:
-    kind, size = _closing(line)
-    return kind == mark and size >= length
-
-
-def _first(lines: list[str], at: int, wanted: Callable[[str], bool]) -> int:
-    while not wanted(lines[at]):
-        at += 1
-    return at
+def _ends(mark: _Mark, opening: _Mark) -> bool:
+    if opening.kind == _COMMENTED:
+        return mark.ends_comment
+    return mark.closes and mark.kind == opening.kind and mark.length >= opening.length
 
 
 def blocks_of(part: Part) -> list[Block]:

@@ -98,7 +98,7 @@ def test_any_bytes(reader: str, data: bytes) -> None:
 @pytest.mark.parametrize("name", SLOW)
 def test_what_is_made_to_be_slow_comes_to_an_end(reader: str, name: str) -> None:
     """How long 4 MiB take is measured by bench/fuzz.py."""
-    READERS[reader](slow(name, _SIZE // (8 if reader == "archive" else 1)))
+    READERS[reader](slow(name, _SIZE))
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swarmmemd.redact import KINDS, Redacted, Redactor
+from swarmmemd.redact.files import safe_lines
 from tests.support.cases import expected
 from tests.support.secrets import ALNUM, B64, HARMLESS_PIECES, POSITIVE_PIECES, made
 
@@ -498,3 +499,15 @@ def test_every_kind_is_documented() -> None:
     page = (Path(__file__).parents[2] / "docs" / "redaction.md").read_text()
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     assert set(re.findall(r"`([a-z-]+)`", " ".join(rows))) == set(KINDS)
+
+
+def test_a_key_over_broken_lines_of_a_file_of_records() -> None:
+    """Lines that are no records are one text; the records round them stay as they are."""
+    head, foot = (f"-----{word} PRIVATE KEY-----" for word in ("BEGIN", "END"))
+    body = "A1b2" * 16
+    record = json.dumps({"type": "note", "summary": "laid"}) + "\n"
+    data = f"{record}{head}\n{body}\n{foot}\n{record}".encode()
+    safe = safe_lines(REDACTOR, data).decode()
+    assert body not in safe
+    assert safe.startswith(record)
+    assert safe.endswith(record)
