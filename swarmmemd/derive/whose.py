@@ -23,10 +23,10 @@ def find(state: WorkerState, key: DispatchKey) -> Dispatch | None:
 def current_at(state: WorkerState, at: int) -> Dispatch | None:
     """The dispatch that was current then. The very first one can be written after its answer."""
     dispatches = state.dispatches
-    current = next((d for d in reversed(dispatches) if d.at <= at), None)
-    if current is None and dispatches and dispatches[0].at - at <= LATE_DISPATCH:
-        return dispatches[0]
-    return current
+    for dispatch in reversed(dispatches):
+        if dispatch.at <= at:
+            return dispatch
+    return dispatches[0] if dispatches and dispatches[0].at - at <= LATE_DISPATCH else None
 
 
 def is_further(state: WorkerState, dispatch: Dispatch, known: Heard) -> bool:

@@ -15,10 +15,11 @@ from swarmmemd.state import Heard, WorkerState
 
 
 class Recorded(msgspec.Struct, frozen=True, gc=False):
-    """An event with its sequence number: it orders all events of all workers."""
+    """An event with its sequence number, which orders all events of all workers, and its line of `events.jsonl`."""
 
     seq: int
     event: Event
+    line: bytes
 
 
 class Rendered(msgspec.Struct, frozen=True, gc=False):
@@ -85,7 +86,7 @@ def recorded(seq: int, line: bytes, worker: WorkerId) -> Recorded:
     event = decode(line.rstrip(b"\n"), worker)
     if not isinstance(event, Event):
         raise JournalError(f"event {seq} of the journal cannot be read", "Set the journal aside (rename it).")
-    return Recorded(seq, event)
+    return Recorded(seq, event, line)
 
 
 def numbered(recorded: Recorded) -> dict[str, Any]:

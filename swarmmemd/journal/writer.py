@@ -364,20 +364,18 @@ class Journal:
         self._audit.committed()
 
     def _settled(self) -> None:
-        self._db.executemany(
-            "UPDATE event SET applied = ? WHERE seq = ?", [(s, n) for n, s in self._applied.items()]
-        )
         files = [
             (m.worker, m.path, m.mark.device, m.mark.inode, m.mark.size, m.seq) for m in self._marks.values()
         ]
-        self._db.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?)", files)
-        self._db.executemany(
-            "UPDATE mission SET shown = 1 WHERE worker = ? AND mission = ?", list(self._shown)
-        )
-        self._db.executemany(
-            "UPDATE mission SET archived = 1 WHERE worker = ? AND mission = ?", list(self._archived)
-        )
-        self._db.executemany("INSERT OR REPLACE INTO copy VALUES (?, ?)", list(self._copies.items()))
+        for sql, rows in (
+            ("UPDATE event SET applied = ? WHERE seq = ?", [(s, n) for n, s in self._applied.items()]),
+            ("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?)", files),
+            ("UPDATE mission SET shown = 1 WHERE worker = ? AND mission = ?", list(self._shown)),
+            ("UPDATE mission SET archived = 1 WHERE worker = ? AND mission = ?", list(self._archived)),
+            ("INSERT OR REPLACE INTO copy VALUES (?, ?)", list(self._copies.items())),
+        ):
+            if rows:
+                self._db.executemany(sql, rows)
         self._audit.write()
 
     def _events(self, change: Change) -> list[Recorded]:
@@ -389,7 +387,7 @@ class Journal:
             row = (event.id, event.worker, event.mission, event.type.value, event.at, line, state)
             cursor = self._db.execute(sql, row)
             if cursor.rowcount == 1 and cursor.lastrowid is not None:
-                new.append(Recorded(cursor.lastrowid, event))
+                new.append(Recorded(cursor.lastrowid, event, line))
         return new
 
     def _rendered(self, change: Change) -> None:

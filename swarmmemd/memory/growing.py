@@ -15,7 +15,7 @@ from swarmmemd.memory.appends import Missing, missing_entries, missing_lines
 from swarmmemd.memory.audit import Auditor
 from swarmmemd.memory.obstacles import Stillness
 from swarmmemd.model import Event, MissionId, WorkerId
-from swarmmemd.record import decode, encode
+from swarmmemd.record import decode
 from swarmmemd.render.episode import episode_entry, episode_header
 from swarmmemd.seam import seam
 
@@ -24,8 +24,8 @@ _LOOK_BACK = 64 * 1024
 
 Finish = Callable[[], None]
 """Makes what was written durable, and notes it."""
-_Plan = Callable[[bytes, int, Sequence[Event], Appending], Missing]
-"""(what follows the known position, that position, the events, the file) -> what is missing."""
+_Plan = Callable[[bytes, int, Sequence[Recorded], Appending], Missing]
+"""(what follows the known position, that position, the new records, the file) -> what is missing."""
 
 
 def _nothing() -> None:
@@ -55,8 +55,10 @@ class GrowingFiles:
         is returned was called. Both raise `Obstructed` or OSError."""
         header = episode_header(worker, day).encode()
 
-        def missing(tail: bytes, start: int, new: Sequence[Event], file: Appending) -> Missing:
-            return missing_entries(tail, [episode_entry(event).encode() for event in new], header, start == 0)
+        def missing(tail: bytes, start: int, new: Sequence[Recorded], file: Appending) -> Missing:
+            return missing_entries(
+                tail, [episode_entry(record.event).encode() for record in new], header, start == 0
+            )
 
         return self._append(profile, worker, layout.episode(day), records, missing, now, opened)
 
@@ -71,10 +73,11 @@ class GrowingFiles:
         """Makes the mission's `events.jsonl` hold these events, in a line of ours or in another writer's that
         says the same. Raises `Obstructed` or OSError."""
 
-        def missing(tail: bytes, start: int, new: Sequence[Event], file: Appending) -> Missing:
-            lines = [encode(event) for event in new]
+        def missing(tail: bytes, start: int, new: Sequence[Recorded], file: Appending) -> Missing:
+            lines = [record.line for record in new]
+            events = {record.line: record.event for record in new}
             before = self._lines_before(worker, mission, start, tail, file)
-            twins = _Twins(worker, dict(zip(lines, new, strict=True)), before)
+            twins = _Twins(worker, events, before)
             return missing_lines(tail, lines, twins)
 
         with ExitStack() as opened:
@@ -110,7 +113,7 @@ class GrowingFiles:
         file = opened.enter_context(Appending(folder, place.name))
         start = _start(known, file.mark())
         tail = file.read(start)
-        found = missing(tail, start, [record.event for record in new], file)
+        found = missing(tail, start, new, file)
         if found.torn:
             self._stillness.wait(worker, place.shown, start + len(tail), now, self.settle)
         if found.stands:

@@ -47,6 +47,7 @@ STATE_KEYS = ("Status", "Current assignment", "Last updated")
 
 # Its number changes with every event: it is known by its shape, lest each earlier number stay as a foreign
 # line.
+_MORE_STARTS = "- …"
 _MORE = re.compile(r"- … and [0-9]+ more in events\.jsonl")
 Ours = Callable[[str, str], bool]
 """(section title, rendered bullet or paragraph): we rendered exactly this for an event of this mission."""
@@ -273,12 +274,16 @@ def _is_ours(title: str, block: Block, ours: Ours) -> bool:
     if not block.plain or len(block.lines) != 1:
         return False
     line = block.lines[0]
-    more = title in (FILES, CHECKPOINTS) and _MORE.fullmatch(line) is not None
+    more = (
+        title in (FILES, CHECKPOINTS) and line.startswith(_MORE_STARTS) and _MORE.fullmatch(line) is not None
+    )
     return more or _is_placeholder(title, block) or ours(title, line)
 
 
 def _update_owned(title: str, part: Part, wanted: list[str], ours: Ours, eol: str, last: bool) -> list[str]:
     """A section with lines of ours: those are replaced as a group, the others stay as they are."""
+    if _is_as_new(part, wanted or [PLACEHOLDER], eol):
+        return part.lines
     blocks, known = blocks_of(part), set(wanted)
     mine = [
         one for one in blocks if _is_ours(title, one, lambda name, line: line in known or ours(name, line))
@@ -293,6 +298,14 @@ def _update_owned(title: str, part: Part, wanted: list[str], ours: Ours, eol: st
     if _stands(title, mine, foreign, group):
         return part.lines
     return _regroup(title, part, mine_at, foreign, [line + eol for line in group], eol, last)
+
+
+def _is_as_new(part: Part, group: list[str], eol: str) -> bool:
+    """Nothing but our lines stands there, as they should be: most sections, with most events."""
+    body = [eol, *[line + eol for line in group]]
+    if any(part.regions) or part.lines[1 : len(body) + 1] != body:
+        return False
+    return part.lines[len(body) + 1 :] in ([], [eol])
 
 
 def _stands(title: str, mine: list[Block], foreign: list[Block], group: list[str]) -> bool:
