@@ -23,6 +23,8 @@ class Figures(msgspec.Struct, kw_only=True):
     stale: bool = False
     """`status.json` says something that is no longer so."""
     last_events: dict[WorkerId, Event] = {}
+    said: dict[WorkerId, msgspec.Raw] = {}
+    """What `status.json` says of each worker, until something happens to it: to find out costs stats."""
 
     def turn(self, seconds: float, report: Report) -> None:
         """Counts a turn."""

@@ -149,6 +149,8 @@ class Daemon:
         for worker in some:
             del self._to_apply[worker]
         self._to_judge.update(workers, some)
+        for worker in (*workers, *some):
+            running.figures.said.pop(worker, None)
         applied = running.turns.apply(some)
         report.failure = report.failure or applied.failure
         self._posted(applied)
@@ -227,6 +229,7 @@ class Daemon:
 
     def _answered(self, request: inbox.Request | None) -> inbox.Answer | None:
         """What cannot be done is the answer: no request ends the daemon."""
+        self._running.figures.said.clear()
         try:
             return self._carried_out(request)
         except StorageError as error:

@@ -43,9 +43,7 @@ def write_status(running: Running, final: bool) -> None:
             "state": str(tree.config.state_dir),
         },
         "api": running.api.address if running.api else None,
-        "workers": [
-            _worker(one, figures, running.clock.wall()) for _, one in sorted(tree.turns.workers.items())
-        ],
+        "workers": _workers(running),
         "redacted": dict(sorted(tree.shared.counts.items())),
         "troubles": [{**one, "since": _ago(running, one["for_s"])} for one in troubles],
         "lag_s": round(max(running.now() - overdue, 0.0), 3) if overdue is not None else 0.0,
@@ -60,11 +58,28 @@ def write_status(running: Running, final: bool) -> None:
             "skipped_ids": figures.skipped,
         },
     }
-    notify("STOPPING=1" if final else f"STATUS={_in_a_line(content)}")
+    notify("STOPPING=1" if final else f"STATUS={_in_a_line(content, figures)}")
     try:
         durable.replace(tree.state, layout.STATUS, msgspec.json.encode(content), permissions=0o600)
     except OSError:
         return
+
+
+def _workers(running: Running) -> list[msgspec.Raw]:
+    """What there is to say of each worker: of one that nothing has happened to since, what was said the last time."""
+    figures, now = running.figures, running.clock.wall()
+    found: list[msgspec.Raw] = []
+    for id, one in sorted(running.turns.workers.items()):
+        said = figures.said.get(id)
+        if said is None:
+            told = _worker(one, figures, now)
+            said = msgspec.Raw(msgspec.json.encode(told))
+            if not told["obstacles"] and not any(
+                source["trouble"] or source["lag_s"] for source in told["sources"]
+            ):
+                figures.said[id] = said
+        found.append(said)
+    return found
 
 
 def _sources(one: Tracked, now: float) -> list[dict[str, Any]]:
@@ -116,18 +131,16 @@ def _ago(running: Running, seconds: float) -> str:
     return iso(int((running.clock.wall() - seconds) * 1000))
 
 
-def _in_a_line(content: dict[str, Any]) -> str:
+def _in_a_line(content: dict[str, Any], figures: Figures) -> str:
     """For `systemctl status`: version, workers, how far behind, the last event that was recorded, and what
     is degraded and since when."""
     troubles, workers = content["troubles"], content["workers"]
     told = f"{content['version']} watching {len(workers)} workers, {content['turns']['events']} events since the start"
     if content["lag_s"] >= 1.0:
         told += f", {content['lag_s']:.0f} s behind"
-    last = max(
-        ((one["last_event"]["at"], one["worker"]) for one in workers if one["last_event"]), default=None
-    )
+    last = max(((event.at, worker) for worker, event in figures.last_events.items()), default=None)
     if last:
-        told += f", the last at {last[0][:19]}Z of {last[1]}"
+        told += f", the last at {iso(last[0])[:19]}Z of {last[1]}"
     if troubles:
         first = min(troubles, key=lambda one: str(one["since"]))
         more = f" and {len(troubles) - 1} more" if len(troubles) > 1 else ""
