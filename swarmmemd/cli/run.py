@@ -97,7 +97,7 @@ def _serve(ctx: click.Context, supervisor: str, allow_root: bool) -> None:
 
 @contextlib.contextmanager
 def _api(config: "Config", log: "Log") -> "Iterator[Beside | None]":
-    """The HTTP API in a thread of its own, where it is wanted."""
+    """The HTTP API beside the daemon, where it is wanted."""
     if not config.api.enabled:
         yield None
         return

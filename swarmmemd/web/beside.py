@@ -1,12 +1,30 @@
-"""The server beside the daemon, which records whether anybody listens or not. docs/api.md, "Where"."""
+"""The server beside the daemon, which records whether anybody listens or not. docs/api.md, "Where".
+
+It is a process of its own: were it a thread, readers would make the daemon wait for the interpreter, and 200 of them
+made an event six times as late.
+"""
+
+import pickle
+import subprocess
+import sys
+from contextlib import suppress
+
+import msgspec
 
 from swarmmemd.config import Config
-from swarmmemd.errors import StorageError
 from swarmmemd.log import Log
-from swarmmemd.web.server import Server
 
-_AGAIN = 5.0
-"""Seconds until an address that is taken, or a server that ended, is tried again."""
+_AGAIN, _LONGEST_WAIT = 5.0, 60.0
+"""Seconds until an address that is taken, or a server that ended, is tried again: twice as long each time."""
+_LAST = 3.0
+"""Seconds that a stop waits for answers that are under way."""
+
+
+class Word(msgspec.Struct, frozen=True):
+    """What the server says once: where it listens, or why it does not."""
+
+    address: str | None = None
+    trouble: str | None = None
 
 
 class Beside:
@@ -16,8 +34,8 @@ class Beside:
         self.address: str | None = None
         self.trouble: str | None = None
         self._config, self._log = config, log
-        self._server: Server | None = None
-        self._after = 0.0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._after, self._wait = 0.0, _AGAIN
 
     def __enter__(self) -> "Beside":
         self._open()
@@ -28,25 +46,44 @@ class Beside:
 
     def tend(self, now: float) -> None:
         """Opens again what could not be opened, or ended by itself. `now`: monotonic seconds."""
-        if self._server is not None and self._server.alive:
+        if self._process is not None and self._process.poll() is None:
             return
         if self._after == 0.0:
-            self._after = now + _AGAIN
+            self._after, self._wait = now + self._wait, min(2 * self._wait, _LONGEST_WAIT)
+            self.address, self.trouble = None, self.trouble or "the server ended"
         elif now >= self._after:
             self._after = 0.0
             self._close()
             self._open()
 
     def _open(self) -> None:
+        """The configuration goes in by a pipe, which stays open: its end is the server's end, however we end."""
+        command = [sys.executable, "-P", "-m", "swarmmemd.web.child"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         try:
-            self._server = Server(self._config, holds_lock=True).__enter__()
-        except StorageError as error:
-            self.trouble = f"{error} {error.mend}".rstrip()
-            return
-        self.address, self.trouble = self._server.address.shown, None
-        self._log.info("serving", address=self.address)
+            pickle.dump(self._config, self._process.stdin)
+            self._process.stdin.flush()
+            word = msgspec.json.decode(self._process.stdout.readline(), type=Word)
+        except (OSError, msgspec.DecodeError):
+            word = Word(trouble="the server ended before it listened")
+        self.address, self.trouble = word.address, word.trouble
+        if self.address is not None:
+            self._wait = _AGAIN
+            self._log.info("serving", address=self.address)
 
     def _close(self) -> None:
-        server, self._server, self.address = self._server, None, None
-        if server is not None:
-            server.__exit__()
+        process, self._process, self.address = self._process, None, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(OSError):  # it has ended, and what was on the way to it is lost
+            process.stdin.close()
+        try:
+            process.wait(_LAST)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()

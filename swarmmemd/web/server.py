@@ -1,4 +1,4 @@
-"""Runs the application: in a thread beside the daemon, or as a process of its own. docs/api.md, "Where"."""
+"""Runs the application in a thread, of the process that `beside` starts or of `swarmmemd serve`. docs/api.md, "Where"."""
 
 import asyncio
 import logging

@@ -1,6 +1,7 @@
 """Who may import whom: downward only, and the pure part touches nothing outside. docs/architecture.md."""
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -249,10 +250,20 @@ def test_a_library_has_one_home(library: str, homes: set[str]) -> None:
     assert {by if by in homes else unit(by) for by in users} == homes
 
 
-def test_the_daemon_starts_no_other_program_and_never_itself() -> None:
-    """Nothing has to be found on a PATH, and an old version cannot bring itself back to life."""
-    users = {unit(one.by) for one in IMPORTS if unit(one.of) in ("subprocess", "multiprocessing")}
-    assert users == {"cli", "demo", "doctor", "install"}
+def test_the_daemon_starts_nothing_but_the_api_and_never_itself() -> None:
+    """Nothing has to be found on a PATH, and an old version cannot bring itself back to life: what serves the API is
+    the running interpreter with a module that records nothing, and ends with the daemon."""
+    users = {one.by for one in IMPORTS if unit(one.of) in ("subprocess", "multiprocessing")}
+    assert {by if by == "web.beside" else unit(by) for by in users} == {
+        "cli",
+        "demo",
+        "doctor",
+        "install",
+        "web.beside",
+    }
+    (command,) = re.findall(r"command = (\[.*\])", MODULES["web.beside"].read_text("utf-8"))
+    assert command == '[sys.executable, "-P", "-m", "swarmmemd.web.child"]'
+    assert {unit(one.of) for one in OWN if one.by.startswith("web.")}.isdisjoint({"service", "turn", "tree"})
     calls = [
         f"{name}: os.{node.attr}"
         for name, path in MODULES.items()
