@@ -1,4 +1,4 @@
-"""Runs the application in a thread, of the process that `beside` starts or of `swarmmemd serve`. docs/api.md, "Where"."""
+"""Runs the application in a thread, of what `beside` starts or of `swarmmemd serve`. docs/api.md, "Where"."""
 
 import asyncio
 import logging
@@ -25,10 +25,10 @@ from swarmmemd.web.protocol import Protocol
 from swarmmemd.web.reading import Reading
 
 _AT_ONCE = 4
-"""Threads that read at the same time. More would not read faster, and the daemon's loop would wait for each."""
+"""Threads that read at the same time. More would not read faster, and the loop that answers would wait for each."""
 _SWITCH = 0.0005
-"""Seconds after which a thread that computes gives way, a tenth of Python's default: the daemon's loop waits for that
-each time it comes back from the disk."""
+"""Seconds after which a thread that computes gives way, a tenth of Python's default: the loop that answers waits for
+that."""
 _LAST = 1
 """Seconds that a stop waits for answers that are under way."""
 _START = 20.0
