@@ -23,6 +23,7 @@ class Members:
         running.troubles.update("profiles root", found.trouble or None, now)
         running.troubles.update("shared root", found.shared or None, now)
         if found.trouble:
+            self._missing.clear()  # a root that cannot be listed says nothing of who is gone
             return
         new = found.folders - running.plan.armed
         for worker in new:
