@@ -9,9 +9,6 @@ import yaml
 from swarmmemd.model import Unreadable, WorkerId, worker_id
 from swarmmemd.observation import Roster, RosterWorker
 
-LIMIT = 512 * 1024
-"""Bytes. Reading YAML takes long, and a thousand workers need less."""
-
 _MOST = 100
 _DEEPEST = 2
 _Loader: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -19,8 +16,6 @@ _Loader: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 def parse_roster(data: bytes, written: int) -> Roster | Unreadable:
     """The workers in `data`. An entry without a valid id is left out; the others count."""
-    if len(data) > LIMIT:
-        return Unreadable(f"longer than {LIMIT} bytes")
     try:
         fields = yaml.load(data.decode(), Loader=_Loader)
     except Exception as error:

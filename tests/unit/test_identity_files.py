@@ -12,7 +12,7 @@ from swarmmemd.model import Unreadable, WorkerId
 from swarmmemd.observation import Roster, RosterWorker
 from swarmmemd.render.identity import filled_in, identity, memory, soul
 from swarmmemd.render.summary import bodies
-from swarmmemd.sources.roster import LIMIT, parse_roster
+from swarmmemd.sources.roster import parse_roster
 
 CASES = Path(__file__).parent.parent / "cases"
 EXPECTED: dict[str, Any] = yaml.safe_load((CASES / "roster" / "expected.yaml").read_text("utf-8"))["files"]
@@ -223,9 +223,3 @@ def test_no_value_breaks_what_is_filled_in(worker: RosterWorker) -> None:
     assert len(lines) == len(LEFT_UNSET.splitlines())
     keys = [line.partition(":")[0] for line in lines]
     assert keys == [line.partition(":")[0] for line in LEFT_UNSET.splitlines()]
-
-
-def test_a_roster_that_is_too_long_is_not_read() -> None:
-    entry = b"workers:\n  - id: builder-1\n#"
-    assert not isinstance(parse_roster(entry.ljust(LIMIT, b"x"), 0), Unreadable)
-    assert parse_roster(entry.ljust(LIMIT + 1, b"x"), 0) == Unreadable(f"longer than {LIMIT} bytes")
