@@ -25,6 +25,8 @@ _OPTIONS = (
     ),
     "--remote-debugging-pipe",
 )
+_LEFT_THE_PAGE = ("Inspected target navigated", "Execution context was destroyed", "Cannot find context")
+"""What the browser answers to a question about a page that another has just taken the place of."""
 _KEYS = {
     "Tab": (9, ""),
     "Enter": (13, "\r"),
@@ -38,6 +40,10 @@ _KEYS = {
 def executable() -> str | None:
     """Where the browser is; None where there is none."""
     return next((found for name in _NAMES if (found := shutil.which(name))), None)
+
+
+class LeftThePage(AssertionError):
+    """The page was asked while another took its place: there is no answer, and there may be one at once."""
 
 
 class Browser:
@@ -96,6 +102,8 @@ class Browser:
         self._out.flush()
         for answer in self._answers():
             if answer.get("id") == number:
+                if any(words in str(answer.get("error")) for words in _LEFT_THE_PAGE):
+                    raise LeftThePage(f"{method}: {answer['error']}")
                 assert "error" not in answer, f"{method}: {answer['error']}"
                 result: dict[str, Any] = answer["result"]
                 return result
@@ -128,7 +136,7 @@ class Browser:
     def open(self, url: str) -> None:
         """Goes there, and waits until it is loaded."""
         self.call("Page.navigate", url=url)
-        until(lambda: self.js("document.readyState") == "complete", f"{url} to load")
+        until(self._complete, f"{url} to load")
 
     def js(self, expression: str) -> Any:
         """The value of an expression in the page; a promise is awaited."""
@@ -157,7 +165,13 @@ class Browser:
     def reload(self) -> None:
         """Opens the page anew, without what stands behind its `#`."""
         self.js("window.before = true; history.replaceState(null, '', location.pathname); location.reload()")
-        until(lambda: self.js("!window.before && document.readyState == 'complete'"), "the page to load")
+        until(lambda: self._complete("!window.before"), "the page to load")
+
+    def _complete(self, besides: str = "true") -> bool:
+        try:
+            return bool(self.js(f"document.readyState == 'complete' && {besides}"))
+        except LeftThePage:
+            return False
 
     def press(self, key: str, shift: bool = False) -> None:
         """Presses a key."""
