@@ -23,9 +23,6 @@ _NAME = r"""
 _SUFFIX = r"""(?:[_-]?\d{1,2}
   | [_-](?:prod|production|dev|test|staging|live|local|old|new|base|value|text|plain|raw|default|admin|root|db))?"""
 _NAMED = re.compile(rf"(?:{_NAME}){_SUFFIX}(?![A-Za-z0-9])", re.IGNORECASE | re.VERBOSE)
-_CORE = re.compile("pass|pwd|pw|kennwort|key|token|secret|credential|密码|密碼|口令")
-"""One of these is in each name. In a text in lower case they are found much faster than names are."""
-
 _BEFORE, _BEHIND = 16, 20
 """A name with `key` begins and ends no further from it. The other names begin with their core."""
 _ASSIGNED = re.compile(
@@ -49,7 +46,37 @@ _SCALAR = re.compile(r"[^\s,;{}\[\]\"'`\\<>]{1,8192}+")
 """Behind a key in quotes: a number of JSON and no bracket that follows it."""
 
 _ENDS = re.compile(r"(?<!\\)(\\*+)([\"'`])|[\n\r]")
+_QUOTE = r"""\\{0,7}["'`]"""
+_EVEN = r"[\x00-\x08\x0e-\x1b\x7fa-z()\[\]{}+,\-./:;=?&\\|_]"
+_ODD = r"[0-9!@\#$%^*~\x80-\U0010ffff]"
+"""What makes a bare value look like a secret, or may; and what does not."""
+
+_MAYBE = re.compile(
+    rf"""(?P<core>(?P<password>pass|pwd|pw|kennwort|密码|密碼|口令)|key|token|secret|credential)
+    (?= [\w-]{{0,24}}+
+      (?: (?>(?:{_QUOTE}\]?|\*\*|\?)?
+          (?: (?P<said>(?:[\s,]|\\{{1,8}}[nrt]){{1,40}}(?:\\{{0,7}}["'])?value)
+            | [ \t]{{0,8}}(?::[ \t]{{0,4}}[a-z][\w.\[\]|?\x20]{{0,40}}?=(?!=)|=>|:=|={{1,3}}|!={{1,2}}|:|：|%3d|\\u003d)
+              [ \t]{{0,8}} ))
+        | (?:{_QUOTE})?(?:[ \t]{{1,4}}|["'],[ \t]{{0,4}}["']) )
+      (?(said)
+        | (?:\*\*[ \t]{{0,4}})?(?:[fbru]{{0,2}}(?={_QUOTE}))?
+          (?: \\{{0,7}}(?P<quote>["'`])(?!(?:(?!(?P=quote))[^\\]){{0,5}}(?P=quote))
+            | (?=[^\s"'`<>]{{6}})
+              (?: (?P<sure>{_EVEN}{{0,255}}+{_ODD}|[a-z]{{20}})
+                | (?(password)(?P<long>[^\s"'`<>]{{20}})|(?!))
+                | (?P<word>[a-z]{{6,19}}+)
+                | ) )))
+    """,
+    re.VERBOSE,
+)
+"""In a text in lower case: what stands in each name, and behind the name something that could be a value. One of these
+is in front of every secret, and most names of a text are in front of none: a word of prose, `null`, nothing."""
+
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_-"
+_FLAG_LENGTH = 48
+"""An option of a command begins no further from the name in it."""
+
 _JUDGED = 256
 """A bare value is judged by its beginning."""
 
@@ -69,10 +96,11 @@ def kind_of(name: str) -> str | None:
     return None
 
 
-def assigned(text: str) -> Iterator[Span]:
+def assigned(text: str, folded: str) -> Iterator[Span]:
+    """The values in `text`. `folded` is the same in lower case."""
     reader = _Reader(text)
     done = 0
-    for name in _names(text):
+    for name in _names(text, folded):
         # What looks like a name within a secret is a part of it.
         if name.start() < done:
             continue
@@ -85,23 +113,33 @@ def assigned(text: str) -> Iterator[Span]:
             done = span.end
 
 
-def _names(text: str) -> Iterator[re.Match[str]]:
-    folded = text.lower()
-    if len(folded) != len(text):  # some letters have more than one in lower case
-        yield from _NAMED.finditer(text)
-        return
+def _names(text: str, folded: str) -> Iterator[re.Match[str]]:
+    """The names that may have a secret behind them."""
     at = 0
-    for core in _CORE.finditer(folded):
-        if core.end() <= at:
+    for maybe in _MAYBE.finditer(folded):
+        start, end = maybe.span(1)
+        # An option of a command is given whatever stands there: `--token=letters`.
+        if not _may_be_one(maybe, text) and text.find("-", max(0, start - _FLAG_LENGTH), start) < 0:
             continue
-        start = core.start()
-        if core[0] == "key":
-            name = _NAMED.search(text, max(at, start - _BEFORE), core.end() + _BEHIND)
+        if end <= at:
+            continue
+        if maybe[1] == "key":
+            near = _NAMED.finditer(text, max(at, start - _BEFORE), end + _BEHIND)
+            name = next((one for one in near if one.end() >= end), None)
         else:
             name = _NAMED.match(text, start) if start >= at else None
         if name is not None and name.start() <= start:
             at = name.end()
             yield name
+
+
+def _may_be_one(maybe: re.Match[str], text: str) -> bool:
+    """Whether the value can be a secret. One word is if its letters change their case."""
+    kind = maybe.lastgroup
+    if kind != "word":
+        return kind != "core"
+    word = maybe["word"]
+    return not text.startswith((word, word.upper()), maybe.start("word"))
 
 
 class _Value(NamedTuple):
@@ -182,7 +220,7 @@ def _after_flag(reader: _Reader, name: re.Match[str]) -> Span | None:
 
 def _is_flag(text: str, at: int) -> bool:
     """Whether the name that goes on at `at` is an option of a command: `--db-password`."""
-    before = text[max(0, at - 48) : at]
+    before = text[max(0, at - _FLAG_LENGTH) : at]
     stem = before.rstrip(_NAME_CHARACTERS)
     lead = before[len(stem) :]
     if stem.endswith("\\") and lead[:1] in ("n", "r", "t"):  # a break in JSON

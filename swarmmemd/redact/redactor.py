@@ -14,7 +14,7 @@ from swarmmemd.redact.assigned import assigned, kind_of
 from swarmmemd.redact.blocks import KIND as PRIVATE_KEY
 from swarmmemd.redact.blocks import private_keys, quiet
 from swarmmemd.redact.rules import CONTEXTS, TOKENS, Rule
-from swarmmemd.redact.spans import MARKER, Places, Span, outside_of_escapes, united
+from swarmmemd.redact.spans import MARKER, Places, Span, lowered, outside_of_escapes, united
 from swarmmemd.redact.values import SHORTEST, secret_in_quotes
 
 USER = "user"
@@ -221,7 +221,7 @@ _HEADERS = frozenset(("authorization", "proxy-authorization", "cookie", "set-coo
 
 
 def _found(text: str) -> Iterator[Span]:
-    folded = text.lower()
+    folded = lowered(text)
     yield from private_keys(text)
     for rule in _RULES:
         compared = folded if rule.fold else text
@@ -229,27 +229,18 @@ def _found(text: str) -> Iterator[Span]:
             if hint in compared:
                 yield from _by_rule(rule, text)
                 break
-    yield from assigned(text)
+    yield from assigned(text, folded)
 
 
 def _by_rule(rule: Rule, text: str) -> Iterator[Span]:
-    matches = _anchored(rule, text) if rule.anchored else rule.pattern.finditer(text)
-    group: str | int = "s" if "s" in rule.pattern.groupindex else 0
-    for found in matches:
+    if rule.gate is not None and rule.gate.search(text) is None:
+        return
+    group: str | int = "s" if "s" in rule.patterns[0].groupindex else 0
+    for found in chain.from_iterable(pattern.finditer(text) for pattern in rule.patterns):
         if rule.judge is None or rule.judge(found):
             start, end = found.span(group)
             colon = text.find(":", start, end) if rule.kind == "url-credentials" else -1
             yield Span(start, end, rule.kind, core=(colon + 1, end) if colon >= 0 else None)
-
-
-def _anchored(rule: Rule, text: str) -> Iterator[re.Match[str]]:
-    for hint in rule.hints:
-        at = text.find(hint)
-        while at >= 0:
-            found = rule.pattern.match(text, at)
-            if found:
-                yield found
-            at = text.find(hint, found.end() if found else at + 1)
 
 
 def _occurrences(text: str, literal: str) -> Iterator[tuple[int, int]]:
