@@ -17,6 +17,9 @@ EMOJI = (
     "[\u200d\u20e3\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff"
     "\u3030\u303d\ufe00-\ufe0f\U0001f000-\U0001faff]"
 )
+PLAIN_STARTS = frozenset("aeghijklmopqtuvwxyzAEGHIJKLMOPQTUVWXYZ")
+"""No label begins with one of these letters, and no other structure: most lines of a message end here."""
+
 _GAP = rf"[\s{INVISIBLE}]"
 _QUOTE = re.compile(rf"(?:{_GAP}*+>)*+")
 _ITEM = r"(?:[-+*•‣·–—](?=\s)|[0-9]{1,3}[.)](?=[\s*_`]))"

@@ -5,6 +5,7 @@ from collections import deque
 import msgspec
 
 from swarmmemd.checkpoint.lines import (
+    PLAIN_STARTS,
     LabelText,
     fence,
     is_blank,
@@ -20,8 +21,6 @@ FEWEST_LABELS = 4
 """Fewer are no block."""
 
 _ABOVE = 5
-_PLAIN_STARTS = frozenset("aeghijklmopqtuvwxyzAEGHIJKLMOPQTUVWXYZ")
-"""No label begins with one of these letters, and no other structure: most lines of a message end here."""
 _LABEL_STARTS = frozenset("bcdfnrsBCDFNRS")
 """A line that begins with one of these is a label or plain text, and nothing else."""
 
@@ -82,7 +81,7 @@ class _Scanner:
 
     def read(self, number: int, line: str) -> None:
         first = line[:1]
-        if first in _PLAIN_STARTS:
+        if first in PLAIN_STARTS:
             if self._open:
                 self._leave_quotes(0)
             self._above.appendleft(Above(line, self._in_value))

@@ -3,6 +3,7 @@
 import re
 import string
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from swarmmemd.redact.spans import Span
@@ -90,10 +91,19 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 def kind_of(name: str) -> str | None:
     """The kind of secret that a name of this kind holds: `DB_PASSWORD` is a `password`."""
+    return _known_kind_of(name) if len(name) <= _USUAL else _kind_of(name)
+
+
+def _kind_of(name: str) -> str | None:
     for found in _NAMED.finditer(name):
         if found.end() == len(name):
             return _kind(found)
     return None
+
+
+_USUAL = 64
+_known_kind_of = lru_cache(maxsize=256)(_kind_of)
+"""Documents have few names, again and again."""
 
 
 def assigned(text: str, folded: str) -> Iterator[Span]:
