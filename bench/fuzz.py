@@ -5,7 +5,8 @@
 
 Each source's reader gets each of the texts of tests/support/fuzzing.py. The time is that of the processor; one that is
 too long is measured twice more and the shortest counts, since the processor is slower beside others. Exits 1 where
-one takes longer than `--most` seconds. `--all` prints each that does, not only the longest. Atheris, which is no dependency, must be installed for the second.
+one takes longer than `--most` seconds. `--all` prints each that does, not only the longest.
+Atheris, which is no dependency, must be installed for the second.
 """
 
 import argparse
