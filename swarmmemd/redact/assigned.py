@@ -12,20 +12,28 @@ from swarmmemd.redact.values import secret_bare, secret_in_quotes
 _LONGEST = 8192
 """A quoted value is looked for no further than this."""
 
-_NAME = r"""
+_API = "api|app|application|consumer|subscription|function|service|license|x"
+_SECRET = (
+    "access|secret|private|encryption|encrypt|signing|signature|master|auth|account|storage|shared"
+    "|admin|client|deploy|crypto|hmac|jwt|webhook|cookie|root|ssh|server"
+)
+_KEY_WORDS = tuple(sorted(f"{_API}|{_SECRET}".split("|"), key=len, reverse=True))
+"""With one of these in front of it a `key` is a secret."""
+
+_NAME = rf"""
     (?P<password> passw(?:or)?[dt] | passwd | kennwort | passphrase | passcode | 密码 | 密碼 | 口令
       | (?:(?<![a-z])|(?-i:(?<=[a-z])(?=P))|(?-i:(?<=\\[nrtbf]))) (?:pass|pwd|pw) )
-  | (?P<apikey> (?:api|app|application|consumer|subscription|function|service|license|x)[_\-.\ ]?key )
+  | (?P<apikey> (?:{_API})[_\-.\ ]?key )
   | (?P<token> token )
-  | (?P<secret> (?:access|secret|private|encryption|encrypt|signing|signature|master|auth|account|storage|shared
-        |admin|client|deploy|crypto|hmac|jwt|webhook|cookie|root|ssh|server)[_\-.\ ]?key
+  | (?P<secret> (?:{_SECRET})[_\-.\ ]?key
       | secret | credentials? )
 """
 _SUFFIX = r"""(?:[_-]?\d{1,2}
   | [_-](?:prod|production|dev|test|staging|live|local|old|new|base|value|text|plain|raw|default|admin|root|db))?"""
 _NAMED = re.compile(rf"(?:{_NAME}){_SUFFIX}(?![A-Za-z0-9])", re.IGNORECASE | re.VERBOSE)
-_BEFORE, _BEHIND = 16, 20
-"""A name with `key` begins and ends no further from it. The other names begin with their core."""
+_SEPARATORS = ("_", "-", ".", " ")
+_LONGEST_WORD = len(_KEY_WORDS[0])
+
 _ASSIGNED = re.compile(
     r"""(?P<closed>(?P<quote>\\{0,7}["'`])\]?|\*\*|__|\?)?
     (?: (?:[\s,]|\\{1,8}[nrt]){1,40}(?:\\{0,7}["'])?value(?:\\{0,7}["'])?[ \t]{0,8}[:=][ \t]{0,8}    # name: X, value: …
@@ -133,14 +141,20 @@ def _names(text: str, folded: str) -> Iterator[re.Match[str]]:
             continue
         if end <= at:
             continue
-        if maybe[1] == "key":
-            near = _NAMED.finditer(text, max(at, start - _BEFORE), end + _BEHIND)
-            name = next((one for one in near if one.end() >= end), None)
-        else:
-            name = _NAMED.match(text, start) if start >= at else None
-        if name is not None and name.start() <= start:
+        begun = _key_begins(folded, start) if maybe[1] == "key" else start
+        name = _NAMED.match(text, begun) if begun >= at else None
+        if name is not None and name.end() >= end:
             at = name.end()
             yield name
+
+
+def _key_begins(folded: str, at: int) -> int:
+    """Where the name begins whose `key` stands at `at`; -1 where that is no name of ours."""
+    end = at - 1 if folded[at - 1 : at] in _SEPARATORS else at
+    before = folded[max(0, end - _LONGEST_WORD) : end]
+    if not before.endswith(_KEY_WORDS):
+        return -1
+    return end - len(next(word for word in _KEY_WORDS if before.endswith(word)))
 
 
 def _may_be_one(maybe: re.Match[str], text: str) -> bool:
