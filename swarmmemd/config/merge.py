@@ -5,6 +5,7 @@
 
 import os.path
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,6 +48,7 @@ def load(
 
     `flags` holds the flags given, by the name of their key (`config`, `api.listen`).
     """
+    real = cache(real)  # every root is held against every other
     home = find_home(flags, environ, account, real)
     layers = [_flags(flags), _environment(environ)]
     file, told = _file(layers, home, read)
