@@ -112,8 +112,8 @@ def test_signals_to_the_group_are_the_daemon_s_to_answer(home: Home) -> None:
 def test_the_server_has_neither_the_supervisor_s_ear_nor_a_file_of_the_daemon_s(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(home, "environment", lambda: {**Home.environment(home), **supervised})
     supervised = {"NOTIFY_SOCKET": str(home.root / "nobody"), "WATCHDOG_USEC": "60000000"}
+    monkeypatch.setattr(home, "environment", lambda: {**Home.environment(home), **supervised})
     with running(home, *SERVED) as daemon:
         api_of(home)
         server = Path(f"/proc/{server_of(daemon)}")
