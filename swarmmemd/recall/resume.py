@@ -28,7 +28,8 @@ from swarmmemd.state import MissionState
 from swarmmemd.text import one_row
 
 _LIMIT = 16 * 1024 * 1024
-"""Bytes that are read of one file; of one that only grows the newest."""
+_NEWEST = 4 * 1024 * 1024
+"""Bytes that are read of a file that only grows, from its end."""
 _EPISODES = 40
 _DAYS = 60
 """Newest days in which episodes of the mission are looked for."""
@@ -87,7 +88,7 @@ class _Files:
         """The newest lines of a file that grows with the mission or the day: never too long to be read."""
         try:
             with Directory.root(self._root) as root, root.descend(folders) as folder:
-                found, data = version_at(folder, name), newest_lines(folder, name, _LIMIT)
+                found, data = version_at(folder, name), newest_lines(folder, name, _NEWEST)
         except FileNotFoundError:
             return None
         except OSError as error:
