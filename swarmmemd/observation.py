@@ -86,6 +86,10 @@ class LedgerMission(msgspec.Struct, frozen=True):
     updated: int | None
     assignments: tuple[LedgerAssignment, ...]
 
+    def says_as(self, other: "LedgerMission | None") -> bool:
+        """Whether both say the same of where the mission stands."""
+        return other is not None and (self.state, self.updated) == (other.state, other.updated)
+
     def task_of(self, worker: WorkerId) -> str | None:
         """The task of the worker's first assignment that has one."""
         return next((a.task for a in self.assignments if a.worker == worker and a.task), None)
@@ -100,6 +104,13 @@ class Ledger(msgspec.Struct, frozen=True):
     def of(self, worker: WorkerId) -> tuple[LedgerMission, ...]:
         """The missions that name the worker, in the ledger's order."""
         return self.by_worker.get(worker, ())
+
+    def changed_since(self, before: "Ledger | None") -> tuple[MissionId, ...]:
+        """The missions of which it says another state or time than `before`; all for None."""
+        if before is self:
+            return ()
+        known = before.missions if before else {}
+        return tuple(id for id, one in self.missions.items() if not one.says_as(known.get(id)))
 
 
 class RosterWorker(msgspec.Struct, frozen=True, kw_only=True):
@@ -238,6 +249,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     at: int
     runtime: Runtime | Unreadable | Absent | None = None
     ledger: Ledger | None = None
+    ledger_before: Ledger | None = None
+    """The ledger that the worker's last look saw; None where that is not known."""
     handoffs: tuple[HandoffFile, ...] = ()
     """Only those whose text is not known yet."""
     chat: Chat | None = None
