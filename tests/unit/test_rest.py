@@ -265,6 +265,15 @@ def test_whatever_is_seen_a_state_that_lets_go_tells_the_same(
     played([*(finished(0, 1, 2) if worked else ()), *moves])
 
 
+def finished(*missions: int) -> list[tuple[Any, ...]]:
+    """Each mission is dispatched and done."""
+    moves: list[tuple[Any, ...]] = []
+    for mission in missions:
+        moves += [("later", 2), ("dispatch", mission, "Lay"), ("look",), ("later", 1)]
+        moves += [("answer", "DONE", "first"), ("look",)]
+    return moves
+
+
 def opened(mission: int, state: LedgerState = LedgerState.EXECUTING, dated: bool = True) -> tuple[Any, ...]:
     return ("ledger", mission, state, True, dated)
 
@@ -296,15 +305,6 @@ RARE: dict[str, list[tuple[Any, ...]]] = {
 @pytest.mark.parametrize("name", RARE)
 def test_what_seldom_happens_is_told_alike(name: str) -> None:
     played(RARE[name])
-
-
-def finished(*missions: int) -> list[tuple[Any, ...]]:
-    """Each mission is dispatched and done."""
-    moves: list[tuple[Any, ...]] = []
-    for mission in missions:
-        moves += [("later", 2), ("dispatch", mission, "Lay"), ("look",), ("later", 1)]
-        moves += [("answer", "DONE", "first"), ("look",)]
-    return moves
 
 
 NAMING: dict[str, list[tuple[Any, ...]]] = {
