@@ -281,12 +281,13 @@ def opened(mission: int, state: LedgerState = LedgerState.EXECUTING, dated: bool
 ASKED = "CONTEXT_HANDOFF_REQUIRED"
 RARE: dict[str, list[tuple[Any, ...]]] = {
     "work that only the ledger gave": [
-        *(opened(0), ("look",), ("later", 1), opened(1), ("look",), ("ledger_loses", 1), ("look",)),
+        *(opened(0), ("look",), ("later", 1), opened(1), ("look",), ("ledger_loses", 0), ("look",)),
         *(("post", EventType.NOTE, 2, "first", None), ("look",), ("transcript", "DONE", "first")),
     ],
     "two handoffs at once of what the ledger has closed": [
         *(opened(0, LedgerState.COMPLETE), opened(1, LedgerState.COMPLETE), *finished(3)),
-        *(("handoff", 0, "Notes", "first", True), ("handoff", 1, "Notes", "second", True), ("look",)),
+        *(("handoff", m, f"# Handoff — {ME} — {MISSIONS[m]}", "first", True) for m in (0, 1)),
+        *(("look",), ("later", 1)),
         ("post", EventType.NOTE, 2, "first", None),
     ],
     "the ledger has closed it once more": [
