@@ -1,15 +1,19 @@
 """Derivation done twice: on a state that lets go of what rests, and on one that never lets go of anything."""
 
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from unittest import mock
 
+import msgspec
 from msgspec.structs import replace
 
 from swarmmemd import derive as derivation
-from swarmmemd import turn
+from swarmmemd import rest, turn
 from swarmmemd.derive import Derived, HeardOf, Known, Recall, Safe
 from swarmmemd.derive.draft import Expect
+from swarmmemd.journal import writer
 from swarmmemd.model import MissionId, WorkerId
 from swarmmemd.observation import Observation
 from swarmmemd.rest import without_resting
@@ -62,12 +66,12 @@ class Twins:
 
 
 class Witness:
-    """Derives in the place of `derive`, and once more on states that never let go of a mission."""
+    """Derives in the place of `derive`, and once more on the state with every mission that is recorded."""
 
-    def __init__(self) -> None:
+    def __init__(self, journal: Path) -> None:
         self.looks = self.rested = 0
+        self._journal = journal
         self._derive = derivation.derive
-        self._known: dict[WorkerId, list[WorkerState]] = {}
 
     def __call__(
         self,
@@ -79,30 +83,38 @@ class Witness:
         expect: Expect,
         recall: Recall,
     ) -> Derived:
-        """As `derive`. A state of a look that was not recorded is forgotten, as the daemon forgets it."""
+        """As `derive`."""
+        recorded = self._recorded(state.worker)
         found = self._derive(state, seen, known, safe, heard, expect, recall)
-        whole = next(
-            (known for known in self._known.get(state.worker, ()) if _holds(known, state, recall)), state
-        )
+        whole = replace(state, missions={**recorded, **state.missions})
         twin = self._derive(whole, seen, known, safe, heard, expect)
         same(found, twin)
-        for id, mission in twin.state.missions.items():
-            assert found.state.missions.get(id, whole.missions.get(id)) == mission
+        assert {**recorded, **found.state.missions} == dict(twin.state.missions)
         self.looks += 1
-        self.rested += len(twin.state.missions) > len(found.state.missions)
-        self._known[state.worker] = [twin.state, whole]
+        self.rested += len(found.recalled)
         return found
 
-
-def _holds(whole: WorkerState, state: WorkerState, recall: Recall) -> bool:
-    """Whether `whole` is what was recorded: all that `state` and the journal have."""
-    recorded = {**recall(tuple(whole.missions)), **state.missions}
-    return bare(whole) == bare(state) and dict(whole.missions) == recorded
+    def _recorded(self, worker: WorkerId) -> dict[MissionId, MissionState]:
+        with closing(sqlite3.connect(self._journal)) as db:
+            rows = db.execute("SELECT state FROM mission WHERE worker = ?", (worker,)).fetchall()
+        states = [msgspec.json.decode(row, type=MissionState) for (row,) in rows]
+        return {state.mission: state for state in states}
 
 
 @contextmanager
-def witnessed() -> Iterator[Witness]:
-    """Whatever is derived in this process within is derived twice."""
-    witness = Witness()
+def witnessed(journal: Path) -> Iterator[Witness]:
+    """Whatever is derived within, in this process, is derived twice."""
+    witness = Witness(journal)
     with mock.patch.object(turn, "derive", witness):
         yield witness
+
+
+@contextmanager
+def nothing_rests() -> Iterator[None]:
+    """A program that never lets go of a mission."""
+
+    def never(*_: object) -> bool:
+        return False
+
+    with mock.patch.object(rest, "rests", never), mock.patch.object(writer, "rests", never):
+        yield
