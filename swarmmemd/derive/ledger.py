@@ -29,10 +29,9 @@ def close_missions(draft: Draft) -> None:
     if ledger is None:
         return
     _wake(draft, ledger)
-    for mission in ledger.missions.values():
-        known = draft.state.missions.get(mission.id)
-        if known is not None:
-            _take_over(draft, known, mission)
+    # Always in the same order, whatever came back when.
+    for id in sorted(draft.state.missions.keys() & ledger.missions.keys()):
+        _take_over(draft, draft.state.missions[id], ledger.missions[id])
 
 
 def _wake(draft: Draft, ledger: Ledger) -> None:
