@@ -105,12 +105,11 @@ class Ledger(msgspec.Struct, frozen=True):
         """The missions that name the worker, in the ledger's order."""
         return self.by_worker.get(worker, ())
 
-    def changed_since(self, before: "Ledger | None") -> tuple[MissionId, ...]:
-        """The missions of which it says another state or time than `before`; all for None."""
+    def news_since(self, before: "Ledger") -> tuple[MissionId, ...]:
+        """The missions of which it says another state or time than `before`."""
         if before is self:
             return ()
-        known = before.missions if before else {}
-        return tuple(id for id, one in self.missions.items() if not one.says_as(known.get(id)))
+        return tuple(id for id, one in self.missions.items() if not one.says_as(before.missions.get(id)))
 
 
 class RosterWorker(msgspec.Struct, frozen=True, kw_only=True):
@@ -249,8 +248,9 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     at: int
     runtime: Runtime | Unreadable | Absent | None = None
     ledger: Ledger | None = None
-    ledger_before: Ledger | None = None
-    """The ledger that the worker's last look saw; None where that is not known."""
+    ledger_news: tuple[MissionId, ...] | None = None
+    """The missions of which the ledger says something else than at the worker's last look; None where that look is not
+    known, so that it may be all."""
     handoffs: tuple[HandoffFile, ...] = ()
     """Only those whose text is not known yet."""
     chat: Chat | None = None

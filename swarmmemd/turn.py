@@ -92,6 +92,7 @@ class Turns:
         self._memory = memory
         self._clock = clock
         self.workers: dict[WorkerId, Tracked] = {}
+        self._compared: tuple[Ledger, tuple[MissionId, ...]] | None = None
         self.ledger: FileSource[Ledger] = FileSource(
             "ledger", layout.ledger(config.workspace_root), parse_ledger
         )
@@ -144,6 +145,7 @@ class Turns:
 
     def _look(self, tracked: list[Tracked]) -> Report:
         report = Report()
+        self._compared = None
         self.ledger.look(self._clock.monotonic(), self._clock.wall())
         try:
             seen = [(one, shown) for one in tracked if (shown := self._tried(one, self._observed, report))]
@@ -212,7 +214,7 @@ class Turns:
             at=int(self._clock.wall() * 1000),
             runtime=shown,
             ledger=self.ledger.value,
-            ledger_before=one.ledger,
+            ledger_news=self._ledger_news(one),
             handoffs=handoffs,
             chat=chat,
             transcripts=transcripts,
@@ -290,6 +292,15 @@ class Turns:
         if self.ledger.value is None or self.ledger.value is one.ledger:
             return False
         return one.state is not None or self._in_roster(one)
+
+    def _ledger_news(self, one: Tracked) -> tuple[MissionId, ...] | None:
+        """What the ledger says anew since the worker's last look: found once for all who have seen the same."""
+        before, now = one.ledger, self.ledger.value
+        if before is None or now is None:
+            return None
+        if self._compared is None or self._compared[0] is not before:
+            self._compared = (before, now.news_since(before))
+        return self._compared[1]
 
     # 2 derive
 

@@ -8,7 +8,7 @@ from swarmmemd.model import EventType, MissionId
 from swarmmemd.observation import CLOSED, Ledger, LedgerMission, LedgerState
 from swarmmemd.state import MissionState
 
-_AT_ONCE = 200
+_AT_ONCE = 1000
 """Missions at rest that are looked at together: a ledger may name many thousand."""
 
 
@@ -36,9 +36,10 @@ def close_missions(draft: Draft) -> None:
 
 def _wake(draft: Draft, ledger: Ledger) -> None:
     """Brings back those missions at rest of which the ledger says anything new."""
-    changed = ledger.changed_since(draft.seen.ledger_before)
-    for start in range(0, len(changed), _AT_ONCE):
-        some = changed[start : start + _AT_ONCE]
+    news = draft.seen.ledger_news
+    named = tuple(ledger.missions) if news is None else news
+    for start in range(0, len(named), _AT_ONCE):
+        some = named[start : start + _AT_ONCE]
         for id, known in draft.missions.resting(some).items():
             if _may_be_news(known, ledger.missions[id]):
                 draft.missions.wake(id)

@@ -46,6 +46,8 @@ _HEARD = ", ".join(Heard.__struct_fields__)
 _ASKED_AT_ONCE = 500
 """Keys in one statement: fewer than any SQLite allows."""
 
+_FEW = 50
+"""Missions up to which each is looked for by itself. Of many, most are other workers'."""
 _PAGE = 500
 """Missions that are read together where all are gone through."""
 
@@ -135,6 +137,10 @@ class Journal:
     def missions(self, worker: WorkerId, ids: Sequence[MissionId]) -> dict[MissionId, MissionState]:
         """Which of these missions are the worker's, with their states."""
         found: dict[MissionId, MissionState] = {}
+        if len(ids) > _FEW:
+            rows = self._rows("SELECT mission FROM mission WHERE worker = ?", worker)
+            own = {mission for (mission,) in rows}
+            ids = [id for id in ids if id in own]
         for start in range(0, len(ids), _ASKED_AT_ONCE):
             some = ids[start : start + _ASKED_AT_ONCE]
             marks = ", ".join("?" * len(some))

@@ -73,6 +73,27 @@ def answer(home: Home, mission: MissionId, state: str, result: str) -> None:
     home.put(content)
 
 
+def put_ledger(home: Home, states: Mapping[str, str]) -> None:
+    """The ledger, written now, with missions of the worker."""
+    now = home.hands.clock().wall()
+
+    def told(mission: str, state: str) -> Mapping[str, Any]:
+        work = {"id": f"assign-{mission}", "workerId": WORKER, "task": f"Of {mission}"}
+        at = int(now * 1000)
+        return {
+            "id": mission,
+            "title": f"Of {mission}",
+            "state": state,
+            "updatedAt": at,
+            "assignments": [work],
+        }
+
+    path = home.workspace / ".runtime" / "swarm-missions.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"version": 1, "missions": [told(*one) for one in states.items()]}))
+    os.utime(path, (now - 60, now - 60))
+
+
 def finish(home: Home, tree: Tree, mission: MissionId, result: str = "All is laid") -> None:
     """A mission from its dispatch to its end."""
     home.hands.move(60.0)
@@ -169,6 +190,20 @@ def test_archived_missions_are_looked_at_a_few_at_a_time(swarm: Home) -> None:
         assert copy.read_bytes() == events.read_bytes()
 
 
+def test_of_a_long_ledger_only_what_is_the_workers_comes_back(swarm: Home) -> None:
+    with swarm.tree() as tree:
+        for mission in _MISSIONS[:3]:
+            finish(swarm, tree, mission)
+    states = {f"mission-other-{number}": "complete" for number in range(80)}
+    put_ledger(swarm, {**states, _MISSIONS[0]: "complete", _MISSIONS[1]: "reviewing"})
+    with swarm.tree() as tree:
+        swarm.turns(tree)
+        assert held(tree) == {_MISSIONS[1], _MISSIONS[2]}
+        put_ledger(swarm, {**states, _MISSIONS[0]: "reviewing", _MISSIONS[1]: "complete"})
+        swarm.turns(tree)
+        assert held(tree) == {_MISSIONS[0], _MISSIONS[2]}
+
+
 class Story:
     """What happens to one worker at random, the same for each tree that it is told to."""
 
@@ -224,24 +259,7 @@ class Story:
         self._states[self._mission()] = self._random.choice(
             ("executing", "reviewing", "complete", "cancelled")
         )
-        at = int(self._home.hands.clock().wall() * 1000)
-        self._put_ledger([self._in_ledger(mission, state, at) for mission, state in self._states.items()])
-
-    def _in_ledger(self, mission: str, state: str, at: int) -> Mapping[str, Any]:
-        work = {"id": f"assign-{mission}", "workerId": WORKER, "task": f"Of {mission}"}
-        return {
-            "id": mission,
-            "title": f"Of {mission}",
-            "state": state,
-            "updatedAt": at,
-            "assignments": [work],
-        }
-
-    def _put_ledger(self, missions: list[Mapping[str, Any]]) -> None:
-        path = self._home.workspace / ".runtime" / "swarm-missions.json"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps({"version": 1, "missions": missions}))
-        os.utime(path, (_LONG_AGO + len(self._states), _LONG_AGO + len(self._states)))
+        put_ledger(self._home, self._states)
 
     def _post(self) -> None:
         self._posts += 1

@@ -174,7 +174,7 @@ class Swarm:
                 at=self.now,
                 runtime=seen.get("runtime"),
                 ledger=self._read,
-                ledger_before=self._looked,
+                ledger_news=self._read.news_since(self._looked) if self._read and self._looked else None,
                 chat=chat,
                 handoffs=tuple(seen.get("handoffs", ())),
                 posts=tuple(seen.get("posts", ())),
@@ -354,7 +354,7 @@ def test_every_sequence_is_told_alike(name: str) -> None:
                 at=LATER + number * SECOND,
                 runtime=scene.runtime,
                 ledger=scene.ledger,
-                ledger_before=before,
+                ledger_news=scene.ledger.news_since(before) if scene.ledger and before else None,
             )
             ids |= {event.id for event in twins.look(seen, ids.__contains__).events}
             before = scene.ledger
