@@ -198,5 +198,6 @@ class Missions:
 
     def resting(self, missions: Sequence[MissionId]) -> Mapping[MissionId, MissionState]:
         """Those of these missions that rest; they stay at rest."""
-        new = [mission for mission in missions if mission not in self._draft.state.missions]
+        awake = self._draft.state.missions
+        new = [mission for mission in missions if mission not in awake]
         return self._recall(new) if new else {}

@@ -139,8 +139,7 @@ class Journal:
         found: dict[MissionId, MissionState] = {}
         if len(ids) > _FEW:
             rows = self._rows("SELECT mission FROM mission WHERE worker = ?", worker)
-            own = {mission for (mission,) in rows}
-            ids = [id for id in ids if id in own]
+            ids = sorted({MissionId(mission) for (mission,) in rows}.intersection(ids))
         for start in range(0, len(ids), _ASKED_AT_ONCE):
             some = ids[start : start + _ASKED_AT_ONCE]
             marks = ", ".join("?" * len(some))
