@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
-from msgspec.structs import replace
 
 from swarmmemd.errors import JournalError
 from swarmmemd.journal.audits import AuditState, audit_state
@@ -22,7 +21,7 @@ from swarmmemd.journal.values import (
     recorded,
 )
 from swarmmemd.mending import Owner
-from swarmmemd.model import WorkerId, utc_day
+from swarmmemd.model import MissionId, WorkerId, utc_day
 from swarmmemd.state import MissionState, WorkerState
 
 _AT_ONCE = 500
@@ -51,17 +50,25 @@ class Inspector(Follower):
         return int(self._rows("SELECT count(*) FROM event")[0][0])
 
     def state(self, worker: WorkerId) -> WorkerState:
-        """The worker's state, with its missions."""
+        """The worker's state, without its missions."""
         rows = self._rows("SELECT state FROM worker WHERE worker = ?", worker)
-        if not rows:
-            return WorkerState(worker=worker)
-        missions = self._rows("SELECT state FROM mission WHERE worker = ?", worker)
         try:
-            states = [msgspec.json.decode(state, type=MissionState) for (state,) in missions]
-            bare = msgspec.json.decode(rows[0][0], type=WorkerState)
+            return msgspec.json.decode(rows[0][0], type=WorkerState) if rows else WorkerState(worker=worker)
         except msgspec.DecodeError as error:
             raise JournalError(f"the state of {worker} cannot be read: {error}") from error
-        return replace(bare, missions={one.mission: one for one in states})
+
+    def missions(self, worker: WorkerId) -> list[MissionId]:
+        """The ids of the worker's missions, in their order."""
+        sql = "SELECT mission FROM mission WHERE worker = ?"
+        return sorted(MissionId(mission) for (mission,) in self._rows(sql, worker))
+
+    def mission(self, worker: WorkerId, mission: MissionId) -> MissionState | None:
+        """The worker's mission; None where it has none of that id."""
+        rows = self._rows("SELECT state FROM mission WHERE worker = ? AND mission = ?", worker, mission)
+        try:
+            return msgspec.json.decode(rows[0][0], type=MissionState) if rows else None
+        except msgspec.DecodeError as error:
+            raise JournalError(f"the state of {worker} cannot be read: {error}") from error
 
     def current(self, worker: WorkerId) -> MissionState | None:
         """The mission of the worker's newest dispatch; without one the mission that was heard of last."""
