@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from swarmmemd.durable import Directory, replace
 from swarmmemd.layout import CANARY
+from swarmmemd.schedule import beat
 from swarmmemd.service.running import Running
 
 EVERY = 30.0
@@ -38,20 +39,21 @@ class Canary:
         """The hint came."""
         self._came = True
 
-    def tick(self, now: float) -> None:
-        """Once a second. `now` is monotonic seconds."""
+    def tick(self, now: float) -> float:
+        """Looks whether it is time, and says when to ask again. `now` is monotonic seconds."""
         if self._since is None:
             if now >= self._due:
                 self._begin(now)
-            return
+            return self._due if self._since is None else now + LATE
         self._ticks += 1
         if self._came:
-            self._since, self._every, self._due = None, EVERY, now + EVERY
+            self._since, self._every, self._due = None, EVERY, beat(now, EVERY)
         elif now - self._since >= LATE and self._ticks > 1:
             # The second tick: one that comes first after the process was stopped can be before the hint.
             self._since, self._every = None, min(self._every * 2, _SELDOM)
             self._due = now + self._every
             self._missed()
+        return now + 1.0 if self._since is not None else self._due
 
     def _begin(self, now: float) -> None:
         self._came, self._ticks, self._due = False, 0, now + self._every
