@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from swarmmemd.durable import Directory, replace
 from swarmmemd.layout import CANARY
-from swarmmemd.schedule import beat
 from swarmmemd.service.running import Running
 
 EVERY = 30.0
@@ -47,7 +46,7 @@ class Canary:
             return self._due if self._since is None else now + LATE
         self._ticks += 1
         if self._came:
-            self._since, self._every, self._due = None, EVERY, beat(now, EVERY)
+            self._since, self._every, self._due = None, EVERY, now + EVERY
         elif now - self._since >= LATE and self._ticks > 1:
             # The second tick: one that comes first after the process was stopped can be before the hint.
             self._since, self._every = None, min(self._every * 2, _SELDOM)

@@ -3,7 +3,6 @@
 Each sweep is a duty of the loop, and spread over its period. docs/architecture.md, "Watching".
 """
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -263,7 +262,7 @@ class Sweeps:
 
 def _seen(folder: Path) -> tuple[int, ...]:
     try:
-        found = os.stat(folder)
+        found = folder.stat()
     except OSError:
         return ()
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns

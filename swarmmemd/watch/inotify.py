@@ -80,7 +80,7 @@ class InotifyListener:
         return made
 
     def add(self, root: Root, callback: "InotifyWatch") -> Handle:
-        """Calls back for what happens in the directory. The mask is that of the newest callback: the kernel replaces it."""
+        """Calls back for what happens there. The mask is that of the newest callback: the kernel replaces it."""
         return self._add(root.path, _CHANGES | (_MODIFY if root.written else 0), callback)
 
     def forget(self, handle: Handle) -> None:
