@@ -63,9 +63,13 @@ class WatchPlan:
         """Whether events come of the worker's folder."""
         return self._watcher.hears(_WORKER + worker)
 
-    def hears_chat(self, worker: WorkerId) -> bool:
-        """Whether a commit to the chat is hinted."""
-        return self._watcher.hears_writes(_WORKER + worker)
+    def hear_chats(self) -> frozenset[WorkerId]:
+        """The workers of whom a commit to the chat is hinted."""
+        return frozenset(
+            WorkerId(key.removeprefix(_WORKER))
+            for key in self._watcher.hear_writes()
+            if key.startswith(_WORKER)
+        )
 
     def hears_handoffs(self, worker: WorkerId) -> bool:
         """Whether events come of the folder with the worker's handoffs, or of the one in which it would appear, and of

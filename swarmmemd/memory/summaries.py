@@ -15,6 +15,7 @@ from swarmmemd.durable import (
     Version,
     hold,
     replace,
+    stands,
     sweep_temporaries,
     versions_below,
 )
@@ -67,6 +68,7 @@ class Summaries:
         self._stillness = stillness
         self.settle = settle
         self._versions: dict[tuple[WorkerId, MissionId], Version | None] = {}
+        self._paths: dict[tuple[WorkerId, MissionId], str] = {}
         self._unmerged: dict[tuple[WorkerId, MissionId], list[bytes]] = {}
         self._young_since: dict[tuple[WorkerId, MissionId], float] = {}
         self._replaced: list[tuple[float, WorkerId, MissionId, Held]] = []
@@ -117,12 +119,16 @@ class Summaries:
 
     def replaced_by_others(self, profile: Path, worker: WorkerId, mission: MissionId) -> bool:
         """Whether the file is another one than we left, or lacks what was rescued: a stat, for the sweep."""
-        if self._unmerged.get((worker, mission)):
+        key = (worker, mission)
+        if self._unmerged.get(key):
             return True
-        place = layout.summary(mission)
-        known = (self._versions.get((worker, mission)),)
-        found = versions_below(profile, place.folders, (place.name,), known)
-        return found not in (None, (None,), known)
+        known, place = self._versions.get(key), layout.summary(mission)
+        # Asked of every worker all the time: the path is made once.
+        path = self._paths.get(key) or self._paths.setdefault(key, f"{profile}/{place.shown}")
+        if known is not None and stands(path, known):
+            return False
+        found = versions_below(profile, place.folders, (place.name,))
+        return found not in (None, (None,), (known,))
 
     def close(self) -> None:
         """Lets go of what is held open."""

@@ -58,7 +58,8 @@ class Sweeps:
             Round(self._workers, self._folder, lambda: running.config.sweep.directories_s / self._shorter),
             Round(self._workers, self._whole, lambda: running.config.sweep.full_s),
         )
-        self._archives = Round(self._running.turns.completed, self._archive, self._archives_s)
+        self._completed = 0
+        self._archives = Round(self._missions, self._archive, self._archives_s)
 
     def start(self) -> None:
         """Begins with all of them."""
@@ -180,10 +181,9 @@ class Sweeps:
 
     def _unheard_chats(self) -> list[WorkerId]:
         """The workers whose commits no hint tells of."""
-        workers, plan = self._running.turns.workers, self._running.plan
-        if self.polling:
-            return list(workers)
-        return [id for id, one in workers.items() if one.chat.elsewhere or not plan.hears_chat(id)]
+        workers = self._running.turns.workers
+        heard = frozenset() if self.polling else self._running.plan.hear_chats()
+        return [id for id, one in workers.items() if one.chat.elsewhere or id not in heard]
 
     def _look_if(self, changed: bool, worker: WorkerId) -> None:
         if changed:
@@ -223,6 +223,11 @@ class Sweeps:
             running.plan.arm(worker)
             running.schedule.at(worker, running.now())
 
+    def _missions(self) -> list[tuple[WorkerId, MissionId]]:
+        completed = self._running.turns.completed()
+        self._completed = len(completed)
+        return completed
+
     def _archive(self, completed: tuple[WorkerId, MissionId]) -> None:
         worker, mission = completed
         known = worker in self._running.turns.workers
@@ -230,8 +235,7 @@ class Sweeps:
 
     def _archives_s(self) -> float:
         """However many there are, a second costs no more."""
-        count = len(self._running.turns.completed())
-        return max(self._running.config.sweep.directories_s, count / _ARCHIVES)
+        return max(self._running.config.sweep.directories_s, self._completed / _ARCHIVES)
 
     # What all workers share
 
