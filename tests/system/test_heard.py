@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
+from swarmmemd.layout import CANARY
 from tests.support.daemon import Home, dispatched, running, until
 
 _NEVER = ("runtime", "chat", "directories", "full")
@@ -36,6 +37,9 @@ def agent(home: Home, worker: str) -> Iterator[sqlite3.Connection]:
 def test_a_commit_of_a_worker_that_is_not_at_work_is_heard(home: Home) -> None:
     home.write("one", dispatched("m1", checkpointStatus="blocked"))
     with agent(home, "one") as chat, running(home, *_SELDOM):
+        until(
+            lambda: any((home.state / CANARY).glob("one")), "the canary, which comes after the first sweeps"
+        )
         home.looked_at()
         chat.execute(
             "INSERT INTO messages (session_id, role, content, timestamp, finish_reason) "
