@@ -161,15 +161,14 @@ class Round(Generic[T]):
 
     def __call__(self, now: float) -> float:
         """Looks at the next piece, and says when the one after it is due."""
-        if not self._left:
+        begins = not self._left
+        if begins:
             self._left = self._listed()
         period = self._period()
-        if self._size == 0:
+        if begins:
             self._pieces = max(min(math.ceil(len(self._left) / _SLICE), int(period / _PIECE)), 1)
             self._size = math.ceil(len(self._left) / self._pieces)
         piece, self._left = self._left[: self._size], self._left[self._size :]
-        if not self._left:
-            self._size = 0
         for one in piece:
             self._look(one)
         return beat(now, period / self._pieces)
