@@ -318,6 +318,8 @@ class Daemon:
             return
         self._configured(None)
         running.tree.reconfigure(config)
+        if running.api is not None:
+            running.api.reconfigure(config)
         set_level(config.log.level)
         running.log.info("configuration reloaded")
         running.turns.roster.forget()
@@ -336,11 +338,13 @@ class Daemon:
         return beat(now, 1.0 if self._sweeps.polling else _REQUESTS_EVERY)
 
     def _tend(self, now: float) -> float | None:
-        """Looks after the API, where there is one."""
+        """Looks after the API; where it is served is one of the figures."""
         api = self._running.api
         if api is None:
             return None
+        before = api.address
         api.tend(now)
+        self._running.figures.stale |= api.address != before
         return beat(now, 1.0 if api.trouble else PULSE)
 
     def _judge(self, now: float) -> float:
