@@ -80,7 +80,7 @@ class Daemon:
         now = self._running.now()
         self._sweeps.start()
         for duty in (self._answer_requests, self._judge, self._tend):
-            self._running.agenda.at(duty, beat(now, 1.0))
+            self._running.agenda.at(duty, now)
         self._running.agenda.at(self._status, self._status(now))
 
     def _finish(self) -> None:
