@@ -514,6 +514,11 @@ def versions_below(
     return found if all(_is_folder(way) for way in islice(ways, 1, None)) else None
 
 
+def stands(path: str, version: Version) -> bool:
+    """Whether this version stands there, by one stat: for a sweep."""
+    return _version_of(path) == version
+
+
 def _is_folder(path: str) -> bool:
     try:
         return mode.S_ISDIR(os.stat(path, follow_symlinks=False).st_mode)

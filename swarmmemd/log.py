@@ -161,6 +161,11 @@ class Troubles:
         self.changed = self.changed or known is None or known[1] != reason
         self._since[key] = (since, reason, said)
 
+    @property
+    def any(self) -> bool:
+        """Whether anything is wrong now."""
+        return bool(self._since)
+
     def all(self, now: float) -> list[dict[str, Any]]:
         """What is wrong now, for `status`: what, why, and for how many seconds."""
         return [

@@ -4,16 +4,31 @@ A hint only marks its worker; the first one is due at once, later ones wait a mo
 maximum, so a steady writer postpones nothing for ever. docs/architecture.md, "Watching".
 """
 
+import math
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from typing import Generic, TypeVar
 
 from swarmmemd.model import WorkerId
 
 QUIET = 0.005
 """Seconds between two looks at one worker, however many hints come."""
 _OVERFULL = 10_000
+_SLICE = 64
+"""So many are looked at in one piece, if there is time for another: a hint does not wait long for a sweep."""
+_PIECE = 1.0
+"""Seconds from one piece to the next, at least: who wakes often wakes for little."""
+
+T = TypeVar("T")
+Duty = Callable[[float], float | None]
+"""What is done at a time, monotonic seconds. Says when it is due again; None: when somebody asks for it."""
+
+
+def beat(now: float, period: float) -> float:
+    """The next multiple of the period: what is done now and then is done together, so that the loop sleeps longer."""
+    return (now // period + 1) * period
 
 
 class Wake:
@@ -102,3 +117,58 @@ class Schedule:
 
     def __len__(self) -> int:
         return len(self._due)
+
+
+class Agenda:
+    """What is done without a hint, and when."""
+
+    def __init__(self) -> None:
+        self._due: dict[Duty, float] = {}
+
+    def at(self, duty: Duty, when: float) -> None:
+        """The duty is due then, or earlier if it was due earlier."""
+        self._due[duty] = min(when, self._due.get(duty, when))
+
+    def run(self, now: float) -> None:
+        """Does what is due."""
+        for duty in [duty for duty, when in self._due.items() if when <= now]:
+            del self._due[duty]
+            again = duty(now)
+            if again is not None:
+                self.at(duty, again)
+
+    def next(self) -> float:
+        """When the next duty is due; infinite if none is."""
+        return min(self._due.values(), default=math.inf)
+
+
+class Round(Generic[T]):
+    """Goes round all that `listed` gives, a piece at a time, so that each comes up once in `period` seconds.
+
+    A duty: call it with the time.
+    """
+
+    def __init__(
+        self,
+        listed: Callable[[], Sequence[T]],
+        look: Callable[[T], object],
+        period: Callable[[], float],
+    ) -> None:
+        self._listed, self._look, self._period = listed, look, period
+        self._left: Sequence[T] = ()
+        self._pieces = 1
+        self._size = 0
+
+    def __call__(self, now: float) -> float:
+        """Looks at the next piece, and says when the one after it is due."""
+        begins = not self._left
+        if begins:
+            self._left = self._listed()
+        period = self._period()
+        if begins:
+            self._pieces = max(min(math.ceil(len(self._left) / _SLICE), int(period / _PIECE)), 1)
+            self._size = math.ceil(len(self._left) / self._pieces)
+        piece, self._left = self._left[: self._size], self._left[self._size :]
+        for one in piece:
+            self._look(one)
+        return beat(now, period / self._pieces)

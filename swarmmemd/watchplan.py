@@ -19,6 +19,7 @@ PROFILES, LEDGER, REQUESTS, EVERYTHING = "profiles", "ledger", "requests", "ever
 
 _WORKER = "worker:"
 _HANDOFFS = "handoffs:"
+_CHAT = frozenset(CHAT)
 
 
 class WatchPlan:
@@ -34,6 +35,7 @@ class WatchPlan:
         self._watcher = Watcher(self._hint, self._lost)
         self._workers: set[WorkerId] = set()
         self._followed: dict[WorkerId, Path] = {}
+        self._busy: set[WorkerId] = set()
 
     def start(self) -> None:
         """Starts watching the roots. What cannot be watched is polled."""
@@ -48,21 +50,49 @@ class WatchPlan:
     def arm(self, worker: WorkerId) -> Armed:
         """Arms a worker's folder; again where another folder stands in its place."""
         self._workers.add(worker)
-        return self._watcher.arm(_WORKER + worker, self._config.profiles_root / worker)
+        armed = self._watcher.arm(_WORKER + worker, self._config.profiles_root / worker)
+        self.heed_chat(worker, worker not in self._busy)
+        return armed
+
+    def heed_chat(self, worker: WorkerId, on: bool) -> None:
+        """Whether a commit to the chat is hinted. Not of a worker at work: each of its writes would be an event."""
+        (self._busy.discard if on else self._busy.add)(worker)
+        self._watcher.heed(_WORKER + worker, _CHAT if on else frozenset())
+
+    def hears(self, worker: WorkerId) -> bool:
+        """Whether events come of the worker's folder."""
+        return self._watcher.hears(_WORKER + worker)
+
+    def hear_chats(self) -> frozenset[WorkerId]:
+        """The workers of whom a commit to the chat is hinted."""
+        return frozenset(
+            WorkerId(key.removeprefix(_WORKER))
+            for key in self._watcher.hear_writes()
+            if key.startswith(_WORKER)
+        )
+
+    def hears_handoffs(self, worker: WorkerId) -> bool:
+        """Whether events come of the folder with the worker's handoffs, or of the one in which it would appear, and of
+        the shared one."""
+        own = _HANDOFFS if worker in self._followed else _WORKER
+        followed = worker in self._followed or self._watcher.is_close
+        return followed and self._watcher.hears(own + worker) and self._watcher.hears("shared")
 
     def disarm(self, worker: WorkerId) -> None:
         """The worker's folder is gone, or no worker's any more."""
         if worker in self._workers:
             self._workers.discard(worker)
             self._watcher.disarm(_WORKER + worker)
+        self._busy.discard(worker)
         if self._followed.pop(worker, None):
             self._watcher.disarm(_HANDOFFS + worker)
 
     def follow_handoffs(self, worker: WorkerId, at_work: bool) -> None:
-        """Watches the worker's handoffs while it has work: their folder, or the one above until it is there.
-        Those of the others are swept: watches can be few."""
+        """Watches the worker's handoffs: their folder, or the one above until it is there. Where each watch costs a
+        thread, only while it has work; those of the others are swept."""
         memory = self._config.profiles_root / worker / MEMORY
-        folder = next((one for one in (memory / "handoffs", memory) if at_work and _is_folder(one)), None)
+        wanted = at_work or self._watcher.is_close
+        folder = next((one for one in (memory / "handoffs", memory) if wanted and _is_folder(one)), None)
         if folder == self._followed.get(worker):
             return
         if folder is None:

@@ -58,9 +58,16 @@ class _Awake(msgspec.Struct):
     awake: tuple[MissionId, ...] | None = None
 
 
+class _Completed(msgspec.Struct):
+    """All that is read of a mission by who only asks whether it is completed."""
+
+    completed: int = 0
+
+
 _worker_decoder = msgspec.json.Decoder(WorkerState)
 _awake_decoder = msgspec.json.Decoder(_Awake)
 _mission_decoder = msgspec.json.Decoder(MissionState)
+_completed_decoder = msgspec.json.Decoder(_Completed)
 
 
 class Journal:
@@ -148,11 +155,14 @@ class Journal:
             found.update((state.mission, state) for state in states)
         return found
 
-    def missions_after(self, worker: str, mission: str, count: int) -> list[tuple[WorkerId, MissionState]]:
-        """The next missions of all workers behind this one, in the order of their ids."""
-        sql = "SELECT worker, state FROM mission WHERE (worker, mission) > (?, ?) ORDER BY worker, mission LIMIT ?"
-        rows = self._rows(sql, worker, mission, count)
-        return [(WorkerId(whose), _mission_decoder.decode(state)) for whose, state in rows]
+    def missions_after(self, worker: str, mission: str, count: int) -> list[tuple[WorkerId, MissionId, bool]]:
+        """The next missions of all workers behind this one, in the order of their ids, and which are completed."""
+        behind = "(worker, mission) > (?, ?) ORDER BY worker, mission LIMIT ?"
+        sql = f"SELECT worker, mission, state FROM mission WHERE {behind}"
+        return [
+            (WorkerId(whose), MissionId(id), _completed_decoder.decode(state).completed > 0)
+            for whose, id, state in self._rows(sql, worker, mission, count)
+        ]
 
     def knows(self, id: EventId) -> bool:
         """Whether an event of this id is recorded."""

@@ -37,11 +37,11 @@ class Archived:
         found = self._journal.missions_after(*self._last, count)
         workers = {
             worker
-            for worker, mission in found
-            if mission.completed and worker in watched and self._changed(worker, mission.mission)
+            for worker, mission, completed in found
+            if completed and worker in watched and self._changed(worker, mission)
         }
         over = len(found) < count
-        self._last = ("", "") if over else (found[-1][0], found[-1][1].mission)
+        self._last = ("", "") if over else found[-1][:2]
         self._believed = self._believed or over
         return workers, over
 

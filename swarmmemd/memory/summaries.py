@@ -15,6 +15,7 @@ from swarmmemd.durable import (
     Version,
     hold,
     replace,
+    stands,
     sweep_temporaries,
     versions_below,
 )
@@ -68,6 +69,7 @@ class Summaries:
         self._stillness = stillness
         self.settle = settle
         self._versions: OfMissions[Version] = OfMissions()
+        self._paths: OfMissions[str] = OfMissions()
         self._young_since: OfMissions[float] = OfMissions()
         self._unmerged: dict[tuple[WorkerId, MissionId], list[bytes]] = {}
         self._replaced: list[tuple[float, WorkerId, MissionId, Held]] = []
@@ -120,14 +122,24 @@ class Summaries:
         """Whether the file is another one than we left, or lacks what was rescued: a stat, for the sweep."""
         if self._unmerged.get((worker, mission)):
             return True
-        place = layout.summary(mission)
-        known = (self._versions.get(worker, mission),)
-        found = versions_below(profile, place.folders, (place.name,), known)
-        return found not in (None, (None,), known)
+        place, known = layout.summary(mission), self._versions.get(worker, mission)
+        if known is not None and stands(self._path(profile, worker, mission), known):
+            return False
+        found = versions_below(profile, place.folders, (place.name,))
+        return found not in (None, (None,), (known,))
+
+    def _path(self, profile: Path, worker: WorkerId, mission: MissionId) -> str:
+        """Where the file is. It is asked of every worker all the time, so it is made once."""
+        path = self._paths.get(worker, mission)
+        if path is None:
+            path = f"{profile}/{layout.summary(mission).shown}"
+            self._paths.put(worker, mission, path)
+        return path
 
     def let_go(self, worker: WorkerId, kept: Container[MissionId]) -> None:
         """The worker's other missions rest."""
         self._versions.keep(worker, kept)
+        self._paths.keep(worker, kept)
         self._young_since.keep(worker, kept)
 
     def close(self) -> None:

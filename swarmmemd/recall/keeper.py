@@ -15,6 +15,8 @@ from swarmmemd.recall.search import has_index
 from swarmmemd.recall.tree import walk_of
 
 _EVERY = 60.0
+_SELDOM = 300.0
+"""Seconds between two looks whether there is enough for an index."""
 _SHARE = 500.0
 """Times as long as a look at all files took is waited for the next one, so that many files do not mean much work."""
 _WORTH = 8 * 1024 * 1024
@@ -43,7 +45,7 @@ class Keeper:
         while not self._end.wait(wait):
             began = time.monotonic()
             worth = is_worth_it(self._config)
-            wait = max(_EVERY, _SHARE * (time.monotonic() - began))
+            wait = max(_EVERY if worth else _SELDOM, _SHARE * (time.monotonic() - began))
             if worth:
                 with contextlib.suppress(sqlite3.Error, OSError, SwarmmemdError):
                     keep(self._config, self._end)

@@ -38,12 +38,12 @@ class Canary:
         """The hint came."""
         self._came = True
 
-    def tick(self, now: float) -> None:
-        """Once a second. `now` is monotonic seconds."""
+    def tick(self, now: float) -> float:
+        """Looks whether it is time, and says when to ask again. `now` is monotonic seconds."""
         if self._since is None:
             if now >= self._due:
                 self._begin(now)
-            return
+            return self._due if self._since is None else now + LATE
         self._ticks += 1
         if self._came:
             self._since, self._every, self._due = None, EVERY, now + EVERY
@@ -52,6 +52,7 @@ class Canary:
             self._since, self._every = None, min(self._every * 2, _SELDOM)
             self._due = now + self._every
             self._missed()
+        return now + 1.0 if self._since is not None else self._due
 
     def _begin(self, now: float) -> None:
         self._came, self._ticks, self._due = False, 0, now + self._every

@@ -9,13 +9,14 @@ from swarmmemd.config import Config
 from swarmmemd.errors import StorageError, SwarmmemdError
 from swarmmemd.log import Log, set_level
 from swarmmemd.model import EventId, MissionId, WorkerId, mission_id, worker_id
+from swarmmemd.schedule import beat
 from swarmmemd.service.health import judge
 from swarmmemd.service.members import Members
 from swarmmemd.service.pulse import Silence
 from swarmmemd.service.report import write_status
 from swarmmemd.service.running import Api, Running
 from swarmmemd.service.stop import Stop
-from swarmmemd.service.sweeps import TICK, Sweeps
+from swarmmemd.service.sweeps import PULSE, Sweeps
 from swarmmemd.tree import Tree
 from swarmmemd.turn import Clock, Report
 from swarmmemd.watchplan import EVERYTHING, LEDGER, PROFILES, REQUESTS
@@ -28,6 +29,8 @@ _LAST = 2.0
 """Seconds that a stop spends on what is recorded and not in its files."""
 _NEVER = float("inf")
 _STATUS_EVERY = 30.0
+_REQUESTS_EVERY = 10.0
+"""Seconds between two looks into the inbox without a hint, while all is heard."""
 
 
 class Daemon:
@@ -51,9 +54,6 @@ class Daemon:
         self._pulse = pulse or Silence()
         self._to_apply: dict[WorkerId, None] = {}
         self._to_judge: set[WorkerId] = set()
-        self._tick = 0.0
-        self._flush_at = _NEVER
-        self._status_at = 0.0
 
     def run(self, ready: Callable[[], object]) -> None:
         """Runs until it is told to stop. `ready` is called once the watches are up.
@@ -64,7 +64,7 @@ class Daemon:
         running.plan.start()
         try:
             self._sweeps.everything("start")
-            self._status()
+            self._begin()
             ready()
             running.log.info("ready", workers=len(running.turns.workers), watching=running.plan.check().mode)
             while not self._stop.now:
@@ -72,8 +72,16 @@ class Daemon:
             self._finish()
         finally:
             running.plan.close()
-            self._flush()
-            self._status(final=True)
+            self._flush(running.now())
+            write_status(running, final=True)
+
+    def _begin(self) -> None:
+        """What is done from now on without a hint."""
+        now = self._running.now()
+        self._sweeps.start()
+        for duty in (self._answer_requests, self._judge, self._tend):
+            self._running.agenda.at(duty, now)
+        self._running.agenda.at(self._status, self._status(now))
 
     def _finish(self) -> None:
         """Writes what is recorded into its files, as far as a stop can wait for it; the next start does the rest."""
@@ -87,30 +95,27 @@ class Daemon:
         workers, words = running.wake.take()
         running.schedule.mark(workers & running.turns.workers.keys(), running.now())
         self._heed(words | self._newcomers(workers))
-        if running.figures.stale or running.troubles.changed:
-            self._status_at = min(self._status_at, max(running.now(), running.figures.written + 1.0))
-        if running.now() >= self._tick:
-            self._tick = running.now() + TICK
-            watching = running.plan.check()
-            self._sweeps.tick(watching)
-            self._requests()
-            self._tend_api()
-            self._to_judge = judge(running, self._to_judge, watching)
-        self._sweeps.hot()
         self._turn(running.schedule.ready(running.now(), _TURN))
         for worker, mission, data in list(running.tree.memory.rescued(running.now())):
             running.show_again(worker, mission, (data,))
-        self._put_away()
+        for source in (running.turns.ledger, running.turns.roster):
+            if source.due is not None:
+                running.agenda.at(self._sweeps.sources, source.due)
+        running.agenda.run(running.now())
+        if running.figures.stale or running.troubles.changed:
+            self._tell_soon()
+
+    def _tell_soon(self) -> None:
+        running = self._running
+        running.agenda.at(self._status, max(running.now(), running.figures.written + 1.0))
 
     def _next(self) -> float:
         if self._to_apply:
             return 0.0
         times = (
-            self._tick,
-            self._sweeps.hot_at,
-            self._flush_at,
-            self._status_at,
+            self._running.agenda.next(),
             self._running.schedule.next(),
+            self._pulse.next,
             self._running.tree.memory.next_rescue(),
             self._members.next_retirement(),
         )
@@ -135,15 +140,6 @@ class Daemon:
         if REQUESTS in words:
             self._requests()
 
-    def _tend_api(self) -> None:
-        """Looks after the API; where it is served is one of the figures."""
-        api = self._running.api
-        if api is None:
-            return
-        before = api.address
-        api.tend(self._running.now())
-        self._running.figures.stale |= api.address != before
-
     def _turn(self, workers: list[WorkerId]) -> None:
         """Looks at these workers, then applies for some of those that were looked at. Looking comes first: a
         state that is overwritten before it is recorded is gone, what is recorded can wait."""
@@ -157,6 +153,7 @@ class Daemon:
         for worker in some:
             del self._to_apply[worker]
         self._to_judge.update(workers, some)
+        running.agenda.at(self._judge, beat(began, 1.0))
         for worker in (*workers, *some):
             running.figures.said.pop(worker, None)
         applied = running.turns.apply(some)
@@ -174,8 +171,8 @@ class Daemon:
             )
         self._note(report)
         self._come_back(some)
-        self._flush_at = min(self._flush_at, running.now() + 1.0)
-        self._status_at = min(self._status_at, max(running.now(), running.figures.written + 1.0))
+        running.agenda.at(self._flush, running.now() + 1.0)
+        self._tell_soon()
 
     def _note(self, report: Report) -> None:
         running = self._running
@@ -203,7 +200,7 @@ class Daemon:
             if one is not None and one.due is not None:
                 self._running.schedule.at(worker, one.due)
             if one is not None:
-                self._sweeps.watch_chat(worker)
+                self._sweeps.looked_at(worker)
             if one is not None and one.state is not None:
                 self._running.plan.follow_handoffs(worker, one.state.current is not None)
 
@@ -326,34 +323,51 @@ class Daemon:
         set_level(config.log.level)
         running.log.info("configuration reloaded")
         running.turns.roster.forget()
+        self._sweeps.start()
         self._sweeps.everything("SIGHUP")
 
     def _configured(self, trouble: str | None) -> None:
         """Why the file is not what holds, for `status`: who looks later has not seen the line in the log."""
         self._running.troubles.update("configuration", trouble, self._running.now(), grace=_NEVER)
 
-    def _put_away(self) -> None:
-        now = self._running.now()
-        if now >= self._flush_at:
-            self._flush()
-        if now >= self._status_at:
-            self._status()
+    # Duties
 
-    def _flush(self) -> None:
+    def _answer_requests(self, now: float) -> float:
+        """Those that no hint told of."""
+        self._requests()
+        return beat(now, 1.0 if self._sweeps.polling else _REQUESTS_EVERY)
+
+    def _tend(self, now: float) -> float | None:
+        """Looks after the API; where it is served is one of the figures."""
+        api = self._running.api
+        if api is None:
+            return None
+        before = api.address
+        api.tend(now)
+        self._running.figures.stale |= api.address != before
+        return beat(now, 1.0 if api.trouble else PULSE)
+
+    def _judge(self, now: float) -> float:
+        """What lasts becomes worth a line, so it is judged again."""
+        running = self._running
+        self._to_judge = judge(running, self._to_judge, running.plan.check())
+        return beat(now, 1.0 if self._to_judge or running.troubles.any else PULSE)
+
+    def _flush(self, now: float) -> float | None:
         """Commits what was applied, where no later turn did it on its way."""
-        self._flush_at = _NEVER
         try:
             self._running.tree.settle()
         except StorageError as error:
             self._journal_health(error)
-            self._flush_at = self._running.now() + 1.0
+            return now + 1.0
+        return None
 
-    def _status(self, final: bool = False) -> None:
+    def _status(self, now: float) -> float:
         """Leaves the figures for `swarmmemd status`."""
-        self._status_at = self._running.now() + _STATUS_EVERY
-        self._running.figures.written = self._running.now()
+        self._running.figures.written = now
         self._running.figures.stale = self._running.troubles.changed = False
-        write_status(self._running, final)
+        write_status(self._running, final=False)
+        return beat(now, _STATUS_EVERY)
 
 
 def _roots(config: Config) -> list[str]:

@@ -4,18 +4,22 @@ A timer of its own would go on while the loop hangs. docs/operations.md, "The wa
 """
 
 import faulthandler
+import math
 from typing import IO
 
 from swarmmemd.notify import notify, watchdog_interval
 
 _PART = 4.0
-"""The sign is given so many times in the time allowed: the loop comes round once a second at least."""
+"""The sign is given so many times in the time allowed."""
 WITHOUT_MANAGER = 120.0
 """Seconds without progress after which the process ends itself, where the supervisor has no watchdog."""
 
 
 class Silence:
     """Nobody waits for a sign."""
+
+    next = math.inf
+    """When the loop has to come round for the next one, monotonic."""
 
     def beat(self, now: float) -> None:
         """The loop has come round. `now` is monotonic seconds."""
@@ -26,12 +30,12 @@ class Watchdog(Silence):
 
     def __init__(self, allowed: float) -> None:
         self._every = allowed / _PART
-        self._next = 0.0
+        self.next = 0.0
 
     def beat(self, now: float) -> None:
         """Says so, not more often than needed."""
-        if now >= self._next:
-            self._next = now + self._every
+        if now >= self.next:
+            self.next = now + self._every
             notify("WATCHDOG=1")
 
 
@@ -41,12 +45,12 @@ class Deadman(Silence):
     def __init__(self, last_words: IO[str], allowed: float = WITHOUT_MANAGER) -> None:
         self._last_words = last_words
         self._allowed = allowed
-        self._next = 0.0
+        self.next = 0.0
 
     def beat(self, now: float) -> None:
         """Puts it off."""
-        if now >= self._next:
-            self._next = now + self._allowed / _PART
+        if now >= self.next:
+            self.next = now + self._allowed / _PART
             faulthandler.dump_traceback_later(self._allowed, exit=True, file=self._last_words)
 
 

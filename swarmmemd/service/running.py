@@ -5,7 +5,7 @@ from typing import Protocol
 from swarmmemd.config import Config
 from swarmmemd.log import Log, Troubles
 from swarmmemd.model import MissionId, WorkerId
-from swarmmemd.schedule import Schedule, Wake
+from swarmmemd.schedule import Agenda, Schedule, Wake
 from swarmmemd.service.figures import Figures
 from swarmmemd.tree import Tree
 from swarmmemd.turn import Clock, Turns
@@ -35,6 +35,7 @@ class Running:
         self.wake = wake
         self.api = api
         self.schedule = Schedule()
+        self.agenda = Agenda()
         self.plan = WatchPlan(tree.config, wake)
         self.troubles = Troubles(log)
         self.figures = Figures(started=clock.wall())

@@ -1,15 +1,15 @@
 """What is looked at without a hint, so that a lost notification costs only time.
 
-Spread over seconds: each tick stats a slice of the workers. docs/architecture.md, "Watching".
+Each sweep is a duty of the loop, and spread over its period. docs/architecture.md, "Watching".
 """
 
-import random
-from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 
 from swarmmemd.derive.classify import IN_PROGRESS
 from swarmmemd.errors import StorageError
-from swarmmemd.model import MissionId, WorkerId
+from swarmmemd.model import WorkerId
+from swarmmemd.schedule import Round, beat
 from swarmmemd.service.canary import canary_of, tell
 from swarmmemd.service.members import Members
 from swarmmemd.service.retention import Retention
@@ -17,7 +17,8 @@ from swarmmemd.service.running import Running
 from swarmmemd.watch import WatchHealth
 from swarmmemd.watch.root import Backoff
 
-TICK = 1.0
+PULSE = 2.0
+"""Seconds after which the loop comes round in any case: it looks at the clocks and after the watching threads."""
 _POLLING = 10.0
 """How many times shorter the sweeps are while something cannot be watched."""
 HOT = 0.25
@@ -26,101 +27,91 @@ _WARM = 60.0
 """Seconds after its last change for which a chat counts as that of a worker at work: one that the control plane
 gave up on still answers."""
 _ARCHIVES = 16
-"""Missions that are looked at in a tick."""
+"""Missions that are looked at in a second."""
 _JUMP = 5.0
 """Seconds by which the clocks may part before everything is looked at: sleep, or a clock that was set."""
+_LATE = 4.0
+"""Seconds that a pulse may be late. A process that stands still for `_LATE + PULSE` is always seen."""
 _CHECKPOINT_EVERY = 300.0
-_NEVER = float("inf")
 
 
 class Sweeps:
-    """The tiers of sweeping. `tick` is called once a second."""
+    """The sweeps. They begin with `start`, and begin anew with it where their periods have changed."""
 
     def __init__(self, running: Running, members: Members) -> None:
         self._running = running
         self._members = members
         self._retention = Retention(running)
         self._canary = canary_of(running)
-        self._ticks = 0
-        self._full = 0.0
-        self._archives_at, self._archives_over = 0.0, True
+        self._health: WatchHealth | None = None
         self._hot: set[WorkerId] = set()
         """The workers at work. One becomes so in a turn, and is no more after a while."""
-        self._hot_at = _NEVER
-        self._checkpoint = running.now() + _CHECKPOINT_EVERY
+        self._profiles: tuple[int, ...] = ()
+        self._listed_until = 0.0
         self._apart = running.clock.wall() - running.clock.monotonic()
-        self._ticked = running.now()
+        self._pulsed = running.now()
         self._losses = Backoff(1.0, 60.0)
         self._lost: str | None = None
+        self._rounds = (
+            Round(self._workers, self._runtime, lambda: running.config.sweep.runtime_s / self._shorter),
+            Round(self._unheard_chats, self._chat, lambda: running.config.sweep.chat_s / self._shorter),
+            Round(self._workers, self._folder, lambda: running.config.sweep.directories_s / self._shorter),
+            Round(self._workers, self._whole, lambda: running.config.sweep.full_s),
+        )
 
-    def tick(self, health: WatchHealth) -> None:
-        """A slice of the workers, and what is due now and then."""
+    def start(self) -> None:
+        """Begins with all of them."""
         running, now = self._running, self._running.now()
-        self._ticks += 1
-        self._clocks(now)
-        self._make_up(now)
-        self._canary.tick(now)
-        tell(running, self._canary)
-        workers = sorted(running.turns.workers)
-        shorter = _POLLING if health.mode == "poll" or health.polled or self._canary.deaf else 1.0
-        for worker in self._slice(workers, running.config.sweep.runtime_s / shorter):
-            if running.turns.workers[worker].runtime.changed():
-                running.schedule.at(worker, now)
-        for worker in self._slice(workers, running.config.sweep.directories_s / shorter):
-            self._folder(worker)
-            one = running.turns.workers.get(worker)
-            if one is not None and (one.handoffs.changed() or one.transcripts.changed()):
-                running.schedule.at(worker, now)
-        if self._ticks % max(round(running.config.sweep.directories_s / shorter / TICK), 1) == 0:
-            self._members.refresh()
-        self._archives(now)
-        self._chats(self._slice(workers, running.config.sweep.chat_s / shorter))
-        self._hot = {worker for worker in self._hot if self._at_work(worker, now)}
-        self._hot_at = min(self._hot_at, now + HOT) if self._hot else _NEVER
-        for worker in self._hot:
-            if running.turns.workers[worker].transcripts.changed():
-                running.schedule.at(worker, now)
-        self._sources(now)
-        if now >= self._full:
-            self._full = now + running.config.sweep.full_s * random.uniform(0.75, 1.25)
-            self.full()
-        self._retention.tick(now)
-        if now >= self._checkpoint:
-            self._checkpoint = now + _CHECKPOINT_EVERY
-            with suppress(StorageError):  # a full disk: the journal says so itself when it is written
-                running.tree.journal.checkpoint()
+        self._pulsed = now
+        duties = (*self._rounds, self._archives, self.pulse, self.sources, self._canaries, self._list)
+        for duty in (*duties, self._retention.tick):
+            running.agenda.at(duty, beat(now, 1.0))
+        running.agenda.at(self._checkpoint, now + _CHECKPOINT_EVERY)
+
+    # The watcher and the clocks
 
     @property
-    def hot_at(self) -> float:
-        """When the chats of the workers at work are due, monotonic; infinite if nobody is at work."""
-        return self._hot_at
+    def polling(self) -> bool:
+        """Whether something cannot be watched, or is watched and not heard."""
+        health = self._health
+        return health is not None and (health.mode == "poll" or health.polled > 0 or self._canary.deaf)
 
-    def watch_chat(self, worker: WorkerId) -> None:
-        """The worker was looked at: if it is at work now, its chat is looked at often from now on."""
-        now = self._running.now()
-        if worker not in self._hot and self._at_work(worker, now):
-            self._hot.add(worker)
-            self._hot_at = min(self._hot_at, now + HOT)
+    @property
+    def _shorter(self) -> float:
+        return _POLLING if self.polling else 1.0
 
-    def hot(self) -> None:
-        """Looks at the chats of the workers at work, if they are due."""
-        now = self._running.now()
-        if now >= self._hot_at:
-            self._hot_at = now + HOT
-            self._chats(self._hot)
+    def pulse(self, now: float) -> float:
+        """Looks at the clocks and after the watches."""
+        self._clocks(now)
+        before = self.polling
+        self._health = self._running.plan.check()
+        self._hasten(before, now)
+        return beat(now, PULSE)
 
-    def full(self) -> None:
-        """Lists the roots and arms again what is not watched. Stats every worker, unless each source came up in its own
-        sweep since."""
+    def _canaries(self, now: float) -> float:
+        before = self.polling
+        again = self._canary.tick(now)
+        tell(self._running, self._canary)
+        self._hasten(before, now)
+        return again
+
+    def _hasten(self, polling: bool, now: float) -> None:
+        """Where hints come no more, nothing waits for the end of a long period."""
+        if self.polling and not polling:
+            for one in (*self._rounds, self._list):
+                self._running.agenda.at(one, now)
+
+    def _clocks(self, now: float) -> None:
         running = self._running
-        self._members.refresh()
-        for worker in running.plan.armed:
-            if running.plan.stale(worker):
-                running.plan.arm(worker)
-        sweep = running.config.sweep
-        if max(sweep.runtime_s, sweep.chat_s, sweep.directories_s) > sweep.full_s:
-            changed = (worker for worker, one in running.turns.workers.items() if one.changed())
-            running.schedule.mark(tuple(changed), running.now())
+        late, self._pulsed = now - self._pulsed - PULSE, now
+        if late > _LATE:
+            self.everything("the daemon stood still")
+        apart = running.clock.wall() - running.clock.monotonic()
+        if abs(apart - self._apart) > _JUMP:
+            self._apart = apart
+            self.everything("the clock jumped, or the machine slept")
+
+    # Everything
 
     def everything(self, reason: str) -> None:
         """Every worker is looked at: start, lost notifications, a clock that jumped."""
@@ -131,41 +122,48 @@ class Sweeps:
         self._members.look_at_sources()
         running.schedule.mark(running.turns.workers, running.now())
 
-    def _archives(self, now: float) -> None:
-        """A few of the missions: however many there are, a tick costs no more."""
-        running = self._running
-        if self._archives_over:
-            if now < self._archives_at:
-                return
-            self._archives_at = now + running.config.sweep.directories_s
-        with suppress(StorageError):  # the next turn says so
-            watched = running.turns.workers
-            workers, self._archives_over = running.tree.shared.archived.look(_ARCHIVES, watched)
-            for worker in workers:
-                running.schedule.at(worker, now)
-
     def lost(self, reason: str) -> None:
         """Notifications were lost: everything is looked at, soon. While that goes on, less and less often."""
         self._lost = reason
-        self._make_up(self._running.now())
+        self._running.agenda.at(self._make_up, self._running.now())
 
-    def _make_up(self, now: float) -> None:
-        if self._lost is not None and self._losses.ready(now):
-            reason, self._lost = self._lost, None
-            self._losses.failed(now)
-            self.everything(reason)
+    def _make_up(self, now: float) -> float | None:
+        if self._lost is None:
+            return None
+        if not self._losses.ready(now):
+            return self._losses.due
+        reason, self._lost = self._lost, None
+        self._losses.failed(now)
+        self.everything(reason)
+        return None
 
-    def _slice(self, workers: list[WorkerId], period: float) -> list[WorkerId]:
-        """The workers whose turn it is in this second, so that each comes up once in `period` seconds."""
-        parts = max(round(period / TICK), 1)
-        return workers[self._ticks % parts :: parts]
+    # Workers at work
 
-    def _chats(self, workers: Iterable[WorkerId]) -> None:
-        running = self._running
-        for worker in workers:
-            one = running.turns.workers.get(worker)
-            if one is not None and one.chat.changed():
-                running.schedule.at(worker, running.now())
+    def looked_at(self, worker: WorkerId) -> None:
+        """The worker was looked at: if it is at work now, its chat is looked at often from now on."""
+        now = self._running.now()
+        if worker not in self._hot and self._at_work(worker, now):
+            self._hot.add(worker)
+            self._running.plan.heed_chat(worker, False)
+            self._running.agenda.at(self._hot_chats, beat(now, HOT))
+            self._running.agenda.at(self._hot_transcripts, beat(now, 1.0))
+
+    def _hot_chats(self, now: float) -> float | None:
+        for worker in self._hot:
+            self._chat(worker)
+        rest = {worker for worker in self._hot if not self._at_work(worker, now)}
+        self._hot -= rest
+        for worker in rest & self._running.turns.workers.keys():
+            self._running.plan.heed_chat(worker, True)
+            self._chat(worker)  # what came before it was heeded
+        return beat(now, HOT) if self._hot else None
+
+    def _hot_transcripts(self, now: float) -> float | None:
+        for worker in self._hot:
+            one = self._running.turns.workers.get(worker)
+            if one is not None and one.transcripts.changed():
+                self._running.schedule.at(worker, now)
+        return beat(now, 1.0) if self._hot else None
 
     def _at_work(self, worker: WorkerId, now: float) -> bool:
         one = self._running.turns.workers.get(worker)
@@ -174,34 +172,94 @@ class Sweeps:
         warm = one.chat.changed_at is not None and now - one.chat.changed_at < _WARM
         return warm or (one.state is not None and one.state.look.status == IN_PROGRESS)
 
+    # All workers, in turn
+
+    def _workers(self) -> list[WorkerId]:
+        return list(self._running.turns.workers)
+
+    def _unheard_chats(self) -> list[WorkerId]:
+        """The workers whose commits no hint tells of."""
+        workers = self._running.turns.workers
+        heard = frozenset() if self.polling else self._running.plan.hear_chats()
+        return [id for id, one in workers.items() if one.chat.elsewhere or id not in heard]
+
+    def _look_if(self, changed: bool, worker: WorkerId) -> None:
+        if changed:
+            self._running.schedule.at(worker, self._running.now())
+
+    def _runtime(self, worker: WorkerId) -> None:
+        one = self._running.turns.workers.get(worker)
+        self._look_if(one is not None and one.runtime.changed(), worker)
+
+    def _chat(self, worker: WorkerId) -> None:
+        one = self._running.turns.workers.get(worker)
+        self._look_if(one is not None and one.chat.changed(), worker)
+
     def _folder(self, worker: WorkerId) -> None:
+        """What no hint tells of, and what was not heard because nobody listens."""
+        running, one = self._running, self._running.turns.workers.get(worker)
+        if one is None:
+            return
+        mission = one.state.current.mission if one.state and one.state.current else None
+        if mission is not None and running.tree.memory.replaced_by_others(worker, mission):
+            running.show_again(worker, mission)
+        handoffs = self.polling or one.handoffs.snapshots or not running.plan.hears_handoffs(worker)
+        transcripts = self.polling or one.transcripts.silent or not running.plan.hears(worker)
+        changed = (handoffs and one.handoffs.changed()) or (transcripts and one.transcripts.changed())
+        self._look_if(bool(changed), worker)
+
+    def _whole(self, worker: WorkerId) -> None:
+        """Everything of the worker, as if no hint had ever come."""
+        one = self._running.turns.workers.get(worker)
+        self._arm_again(worker)
+        self._look_if(one is not None and one.changed(), worker)
+
+    def _arm_again(self, worker: WorkerId) -> None:
+        """Where another folder stands in the place of the one that is watched."""
         running = self._running
         if running.plan.stale(worker):
             running.plan.arm(worker)
             running.schedule.at(worker, running.now())
-        mission = self._current(worker)
-        if mission is not None and running.tree.memory.replaced_by_others(worker, mission):
-            running.show_again(worker, mission)
 
-    def _current(self, worker: WorkerId) -> MissionId | None:
-        one = self._running.turns.workers.get(worker)
-        return one.state.current.mission if one and one.state and one.state.current else None
+    def _archives(self, now: float) -> float:
+        """The next missions: however many there are, a second costs no more."""
+        running, over = self._running, True
+        with suppress(StorageError):  # the next turn says so
+            workers, over = running.tree.shared.archived.look(_ARCHIVES, running.turns.workers)
+            for worker in workers:
+                running.schedule.at(worker, now)
+        return beat(now, running.config.sweep.directories_s if over else 1.0)
 
-    def _sources(self, now: float) -> None:
-        running = self._running
-        often = self._ticks % max(round(running.config.sweep.chat_s), 1) == 0
-        for source in (running.turns.ledger, running.turns.roster):
-            due = source.due is not None and source.due <= now
-            if due or (often and source.changed()):
+    # What all workers share
+
+    def _list(self, now: float) -> float:
+        """Lists the profiles where one came or went, or was put in the place of another: the root itself shows that."""
+        running, sweep = self._running, self._running.config.sweep
+        seen = _seen(running.config.profiles_root)
+        if seen != self._profiles or self.polling or now >= self._listed_until:
+            self._profiles, self._listed_until = seen, now + sweep.full_s
+            self._members.refresh()
+            for worker in running.plan.armed:
+                self._arm_again(worker)
+        return beat(now, sweep.directories_s / self._shorter)
+
+    def sources(self, now: float) -> float:
+        """Ledger and roster, where they changed or wait."""
+        for source in (self._running.turns.ledger, self._running.turns.roster):
+            if (source.due is not None and source.due <= now) or source.changed():
                 self._members.look_at_sources()
-                return
+                break
+        return beat(now, self._running.config.sweep.chat_s)
 
-    def _clocks(self, now: float) -> None:
-        running = self._running
-        late, self._ticked = now - self._ticked - TICK, now
-        if late > _JUMP:
-            self.everything("the daemon stood still")
-        apart = running.clock.wall() - running.clock.monotonic()
-        if abs(apart - self._apart) > _JUMP:
-            self._apart = apart
-            self.everything("the clock jumped, or the machine slept")
+    def _checkpoint(self, now: float) -> float:
+        with suppress(StorageError):  # a full disk: the journal says so itself when it is written
+            self._running.tree.journal.checkpoint()
+        return beat(now, _CHECKPOINT_EVERY)
+
+
+def _seen(folder: Path) -> tuple[int, ...]:
+    try:
+        found = folder.stat()
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns

@@ -68,6 +68,8 @@ class ChatSource:
         self.failing_since: float | None = None
         self.changed_at: float | None = None
         self.read_at: float | None = None
+        self.elsewhere = False
+        """The database has another name as well, by which it is written: whoever watches its folder hears nothing."""
         self.more = False
         """The last look ended before the newest row."""
         self.last_error: str | None = None
@@ -120,6 +122,7 @@ class ChatSource:
     ) -> Chat | Unchanged | Unreadable:
         try:
             _check(self.path)
+            self.elsewhere = _has_another_name(self.path)
             uri = f"{self.path.absolute().as_uri()}?mode=ro"
             with closing(
                 sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_OWNER_COMMITS)
@@ -377,6 +380,11 @@ def _signature(path: str) -> Signature | None:
     except (OSError, ValueError):
         return None
     return Signature(found.st_size, found.st_mtime_ns, 0, found.st_ino, found.st_dev)
+
+
+def _has_another_name(path: Path) -> bool:
+    found = os.stat(path, follow_symlinks=False)
+    return mode.S_ISLNK(found.st_mode) or found.st_nlink > 1
 
 
 def _next_look(found: tuple[Signature | None, ...], now: float, wall: float) -> float | None:

@@ -65,6 +65,11 @@ class HandoffSource:
         self.forget()
         self._again(now)
 
+    @property
+    def snapshots(self) -> bool:
+        """Whether there are files in the folder that only some agents have."""
+        return any(name.startswith(_FOLDERS[1]) for name in self.present)
+
     def changed(self) -> bool:
         """Whether a stat shows anything that the last look did not: for the sweep."""
         seen = {name: one.signature for name, one in self._seen.items()}

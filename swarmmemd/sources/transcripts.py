@@ -68,7 +68,8 @@ class TranscriptSource:
     """The transcripts of one worker. Raises nothing: what cannot be read is in `troubles`, by its path.
 
     `globs` are below the profile, checked by the configuration. `due` says when to look again without a hint
-    (monotonic seconds), None if there is no need. `present` are the files that are read.
+    (monotonic seconds), None if there is no need. `present` are the files that are read. `silent`: something can be
+    written of which a watch of the profile's folder tells nothing.
     """
 
     def __init__(self, profile: Path, globs: tuple[str, ...]) -> None:
@@ -76,6 +77,7 @@ class TranscriptSource:
         self._place = os.fspath(profile)
         self._globs = globs
         self._beginnings = tuple({glob.partition("/")[0] for glob in globs})
+        self._deeper = tuple({glob.partition("/")[0] for glob in globs if "/" in glob})
         self._files: dict[str, _File] = {}
         self._renamed: dict[_Inode, str] = {}
         self._former: dict[_Inode, str] = {}
@@ -83,6 +85,7 @@ class TranscriptSource:
         self.due: float | None = None
         self.troubles: dict[str, str] = {}
         self.present: frozenset[str] = frozenset()
+        self.silent = True
 
     def look(
         self, positions: Mapping[str, TranscriptPosition], now: float, wall: float
@@ -98,6 +101,7 @@ class TranscriptSource:
         texts = self._gone(matches, positions)
         self._files = self._known(matches, now)
         self.present = frozenset(matches.files)
+        self.silent = bool(self.present) or self._may_begin(self._deeper)
         inodes = {(known.device, known.inode): known for known in positions.values()}
         budget = _LOOK
         for name, found in sorted(matches.files.items(), key=lambda item: (item[1].mtime_ns, item[0])):
@@ -231,7 +235,7 @@ class TranscriptSource:
 
     def _matches(self) -> _Matches:
         matches = _Matches({}, {})
-        if not self._may_match():
+        if not self._may_begin(self._beginnings):
             return matches
         try:
             with Directory.root(self._profile) as root:
@@ -248,11 +252,9 @@ class TranscriptSource:
             matches.troubles["transcripts"] = why
         return matches
 
-    def _may_match(self) -> bool:
-        """False where nothing has the name with which a glob begins: of most workers there is nothing."""
-        return any(
-            not _MAGIC.isdisjoint(name) or _may_be(f"{self._place}/{name}") for name in self._beginnings
-        )
+    def _may_begin(self, names: tuple[str, ...]) -> bool:
+        """False where nothing has one of these names with which globs begin: of most workers there is nothing."""
+        return any(not _MAGIC.isdisjoint(name) or _may_be(f"{self._place}/{name}") for name in names)
 
 
 class _Reading:

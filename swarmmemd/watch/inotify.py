@@ -36,7 +36,7 @@ PROOF_SECONDS = 2.0
 _JOIN_SECONDS = 5.0
 _LOGGER = "watchdog.observers.inotify_c"
 
-_OPEN, _MOVE_SELF, _ONLYDIR, _DONT_FOLLOW = 0x20, 0x800, 0x0100_0000, 0x0200_0000
+_MODIFY, _OPEN, _MOVE_SELF, _ONLYDIR, _DONT_FOLLOW = 0x2, 0x20, 0x800, 0x0100_0000, 0x0200_0000
 _CHANGES = FULL_MASK | _MOVE_SELF | _ONLYDIR | _DONT_FOLLOW
 _REFUSED = -1
 """The descriptor that the library hands out where the kernel said EACCES."""
@@ -53,6 +53,7 @@ class InotifyListener:
     """Listens with one thread. Raises OSError if no instance is to be had, RuntimeError if no thread, DiffersError."""
 
     notes: tuple[str, ...] = ()
+    hears_writes = True
 
     def __init__(self, mark: Mark, lost: Lost) -> None:
         self._mark = mark
@@ -75,8 +76,12 @@ class InotifyListener:
     def watch(self, root: Root) -> "InotifyWatch":
         """Watches the directory itself, not what a link in its place would lead to."""
         made = InotifyWatch(self, root, self._mark)
-        made.handle = self._add(root.path, _CHANGES, made)
+        made.handle = self.add(root, made)
         return made
+
+    def add(self, root: Root, callback: "InotifyWatch") -> Handle:
+        """Calls back for what happens there. The mask is that of the newest callback: the kernel replaces it."""
+        return self._add(root.path, _CHANGES | (_MODIFY if root.written else 0), callback)
 
     def forget(self, handle: Handle) -> None:
         """Calls back no more."""
@@ -156,6 +161,8 @@ class InotifyWatch:
     def on_event(self, event: "InotifyEvent") -> None:
         """Hints the name that it bears; without one it is the directory itself that has another name now."""
         self._listener.flows()
+        if event.mask & _MODIFY and event.name not in self._root.written:
+            return
         if event.name:
             self._root.tell(self._mark, os.fsdecode(event.name))
         elif event.mask & _MOVE_SELF:
@@ -174,6 +181,11 @@ class InotifyWatch:
         """Watches no more."""
         self._ended = True
         self._listener.forget(self.handle)
+
+    def heed(self) -> None:
+        """Changes the mask, without a moment in between that nobody watches."""
+        before, self.handle = self.handle, self._listener.add(self._root, self)
+        self._listener.forget(before)
 
     def _is_gone(self) -> None:
         if not self._ended:

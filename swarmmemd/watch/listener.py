@@ -23,6 +23,9 @@ class Listener(Protocol):
 
     notes: tuple[str, ...]
     """What cannot be relied on, for `status`."""
+    hears_writes: bool
+    """Whether it can tell of a file that is written to and not closed, such as a log of SQLite. Then a watch costs no
+    thread either."""
 
     def watch(self, root: Root) -> Watch:
         """Watches the directory. Raises OSError for what the system refuses, RuntimeError if no thread is left."""

@@ -61,6 +61,8 @@ def is_native() -> bool:
 class ObserverListener:
     """Listens with an observer. Raises OSError if no instance is to be had, RuntimeError if no thread is left."""
 
+    hears_writes = False
+
     def __init__(self, mark: Mark, lost: Lost) -> None:
         self._mark = mark
         self._lost = lost
@@ -139,6 +141,9 @@ class ObserverWatch:
         """Needed before scheduling anew, too: with the dead emitter still there that would do nothing."""
         with suppress(Exception):
             self._observer.unschedule(self.scheduled)
+
+    def heed(self) -> None:
+        """All watches of an observer have one mask."""
 
 
 class Handler(FileSystemEventHandler):

@@ -3,6 +3,7 @@
 Plain records without a lock or a thread; the watcher changes them. docs/architecture.md, "Watching".
 """
 
+import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,11 @@ class Backoff:
         """Whether the wait is over."""
         return now >= self._due
 
+    @property
+    def due(self) -> float:
+        """When the wait is over."""
+        return self._due
+
     def failed(self, now: float) -> None:
         """Begins the next wait."""
         if now - self._due > self._most:
@@ -42,6 +48,9 @@ class Watch(Protocol):
     def end(self) -> None:
         """Watches it no more."""
 
+    def heed(self) -> None:
+        """Hears of writes to the files of `Root.written` from now on, as far as the listener can."""
+
 
 class Root:
     """One real directory and the keys that want it. Changed under the watcher's lock, except `gone`."""
@@ -49,12 +58,20 @@ class Root:
     def __init__(self, path: str) -> None:
         self.path = path
         self.keys: tuple[str, ...] = ()  # replaced whole: watching threads read it without a lock
+        self.heeded: dict[str, frozenset[str]] = {}
+        """Of which files each key wants to hear that they are written to."""
+        self.written: frozenset[bytes] = frozenset()  # all of them; replaced whole, too
         self.identity: Identity | None = None
         self.watch: Watch | None = None
         self.verified = False  # the kernel was seen to watch it since it was scheduled
         self.gone = False  # set by a watching thread: the directory was deleted, moved or unmounted
         self.reason = ""  # why it is polled
         self.retry = Backoff(60, 3600)
+
+    def heed(self, key: str, names: frozenset[str]) -> None:
+        """Notes of which files the key wants to hear that they are written to."""
+        self.heeded[key] = names
+        self.written = frozenset(os.fsencode(name) for names in self.heeded.values() for name in names)
 
     def tell(self, mark: Callable[[str, str], None], name: str) -> None:
         """Hints each key with the name."""

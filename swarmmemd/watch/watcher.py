@@ -67,6 +67,14 @@ class WatchHealth(msgspec.Struct, frozen=True):
     alive: bool
 
 
+class _Count(msgspec.Struct, frozen=True):
+    """Directories watched with events, keys that are polled, and why."""
+
+    armed: int
+    polled: int
+    reasons: tuple[str, ...]
+
+
 class Watcher:
     """Watches directories, not recursively, and calls `hint(key, name)` when one is worth a look.
 
@@ -96,6 +104,7 @@ class Watcher:
         self._owed: deque[str] = deque(maxlen=16)  # reasons for the call of `lost` that `check` makes
         self._again: list[str] = []  # keys that `check` hints
         self._unverified = False
+        self._count: _Count | None = None  # as long as it holds
         self._audit_at = 0.0
         self._foreign: dict[int, str] = {}  # device -> type of a file system to poll, "" if it is a local one
         self._opening = Backoff(60, 3600)  # no inotify instance to be had
@@ -126,6 +135,7 @@ class Watcher:
         with self._lock:
             identity, reason = look(directory)
             root = self._home(key, directory)
+            self._count = None
             if root.identity != identity or root.gone:
                 self._unschedule(root)
                 root.identity, root.reason = identity, reason
@@ -141,7 +151,41 @@ class Watcher:
         with self._lock:
             _, root = self._wanted.pop(key, (None, None))
             if root is not None:
+                self._count = None
                 self._leave(key, root)
+
+    def heed(self, key: str, names: frozenset[str]) -> None:
+        """Hints also writes to these files of the key's directory, whoever keeps them open: where `hear_writes`
+        says so. Each write is an event, so of a file that is written all the time it is dear. None to stop it."""
+        with self._lock:
+            _, root = self._wanted.get(key, (None, None))
+            if root is None or root.heeded.get(key, frozenset()) == names:
+                return
+            root.heed(key, names)
+            if root.watch is not None and not root.gone:
+                try:
+                    root.watch.heed()
+                except Exception as error:
+                    self._unschedule(root)
+                    self._refuse(root, text(error))
+
+    def hears(self, key: str) -> bool:
+        """Whether events come of the key's directory."""
+        _, root = self._wanted.get(key, (None, None))
+        return root is not None and root.watch is not None and not root.gone
+
+    def hear_writes(self) -> list[str]:
+        """The keys of which writes to the files that they heed are events."""
+        if not self.is_close:
+            return []
+        with self._lock:
+            roots = [root for root in self._roots.values() if root.written and root.watch and not root.gone]
+            return [key for root in roots for key, names in root.heeded.items() if names]
+
+    @property
+    def is_close(self) -> bool:
+        """Whether writes can be heard at all, and a watch costs little."""
+        return self._listener is not None and self._listener.hears_writes
 
     def check(self) -> WatchHealth:
         """Looks after the threads and the kernel's watches, mends what it can, tells what may be lost.
@@ -225,7 +269,7 @@ class Watcher:
             self._why_poll = text(error)
             self._opening.failed(self._clock())
             return
-        self._why_poll, self._fatal, self._dead = "", "", False
+        self._why_poll, self._fatal, self._dead, self._count = "", "", False, None
         for root in self._roots.values():
             root.retry.reset()
             if root.identity is not None:
@@ -245,7 +289,7 @@ class Watcher:
             listener.close()
         for root in self._roots.values():
             root.forget_watch()
-        self._why_poll, self._orphans, self._unverified = why, False, False
+        self._why_poll, self._orphans, self._unverified, self._count = why, False, False, None
 
     # -- one directory
 
@@ -263,6 +307,8 @@ class Watcher:
 
     def _leave(self, key: str, root: Root) -> None:
         root.keys = tuple(other for other in root.keys if other != key)
+        root.heed(key, frozenset())
+        del root.heeded[key]
         if not root.keys:
             self._unschedule(root)
             del self._roots[root.path]
@@ -275,6 +321,7 @@ class Watcher:
     def _schedule(self, root: Root) -> None:
         if self._listener is None:
             return
+        self._count = None
         reason = self._unwatchable(root)
         if reason:
             self._refuse(root, reason)
@@ -320,11 +367,13 @@ class Watcher:
         self._refuse(root, text(error))
 
     def _refuse(self, root: Root, reason: str) -> None:
+        self._count = None
         root.forget_watch()
         root.reason = reason
         root.retry.failed(self._clock())
 
     def _unschedule(self, root: Root) -> None:
+        self._count = None
         if root.watch is not None:
             with suppress(Exception):
                 root.watch.end()
@@ -375,6 +424,8 @@ class Watcher:
             self._owed.append("watching again")
 
     def _retry(self, now: float) -> None:
+        if not self._counted().polled:
+            return
         for root in self._roots.values():
             if root.reason and root.identity is not None and root.retry.ready(now):
                 self._schedule(root)
@@ -414,23 +465,30 @@ class Watcher:
         self._schedule(root)
         self._again += root.keys
 
+    def _counted(self) -> "_Count":
+        """Of all directories, where something was armed or disarmed since it was counted last."""
+        if self._count is None:
+            armed, polled, reasons = 0, 0, set()
+            for root in self._roots.values():
+                if root.watch is not None:
+                    armed += 1
+                elif self._listener is None or root.reason:
+                    polled += len(root.keys)
+                    reasons.add(root.reason)
+            self._count = _Count(armed, polled, tuple(sorted(reasons)))
+        return self._count
+
     def _health(self) -> WatchHealth:
-        armed, polled, reasons = 0, 0, set()
-        for root in self._roots.values():  # once a second, for each directory: one pass, no calls
-            if root.watch is not None:
-                armed += 1
-            elif self._listener is None or root.reason:
-                polled += len(root.keys)
-                reasons.add(root.reason)
-        said = [self._why_poll, *sorted(reasons)]
+        count = self._counted()
+        said = [self._why_poll, *count.reasons]
         if self._listener is not None:
             said += [*self._listener.notes, self._listener.trouble()]
         return WatchHealth(
             mode="poll" if self._listener is None else "events",
             reason="; ".join(dict.fromkeys(reason for reason in said if reason)),
-            armed=armed,
+            armed=count.armed,
             wanted=len(self._wanted),
-            polled=polled,
+            polled=count.polled,
             overflows=self._overflows,
             alive=not self._dead,
         )

@@ -128,6 +128,18 @@ def test_a_missing_profile_says_nothing(tmp_path: Path) -> None:
     assert not reader.source.changed()
 
 
+@pytest.mark.parametrize("made", ["checkpoints/", "checkpoint.md"])
+def test_where_a_watch_of_the_profile_tells_nothing_is_told(tmp_path: Path, made: str) -> None:
+    """In a folder below the profile, however empty, a file can appear without any sign in the profile itself."""
+    source = TranscriptSource(tmp_path, ("checkpoint.md", "checkpoints/*.md"))
+    source.look({}, 0.0, 0.0)
+    assert not source.silent
+    path = tmp_path / made
+    path.mkdir() if made.endswith("/") else path.touch()
+    source.look({}, 1.0, 1.0)
+    assert source.silent
+
+
 def test_text_is_given_in_the_order_in_which_files_were_written(reader: Reader) -> None:
     reader.write("z.log", "first\n")
     reader.now += 1

@@ -147,6 +147,42 @@ def test_a_write_in_place_is_hinted(caller: Caller, directory: Path) -> None:
     caller.await_hint("k", "f")
 
 
+@only_one_thread
+def test_a_write_to_a_file_that_stays_open_is_hinted_where_it_is_heeded(
+    caller: Caller, directory: Path
+) -> None:
+    caller.watcher.arm("k", directory)
+    with (
+        (directory / "log").open("ab", buffering=0) as log,
+        (directory / "other").open("ab", buffering=0) as other,
+    ):
+        caller.await_hint("k", "other")
+        caller.take()
+        assert caller.watcher.hear_writes() == []
+        caller.watcher.heed("k", frozenset({"log"}))
+        assert caller.watcher.hear_writes() == ["k"]
+        other.write(b"x")
+        log.write(b"x")
+        caller.await_hint("k", "log")
+        caller.watcher.heed("k", frozenset())
+        assert caller.watcher.hear_writes() == []
+        caller.take()
+        log.write(b"y")
+        replace(directory / "last")
+        caller.await_hint("k", "last")
+        heard = {name for _, name in caller.take()}
+        assert not heard & {"log", "other"}
+    assert caller.after(61).armed == 1
+
+
+@only_observer
+def test_an_observer_hears_no_writes_and_says_so(caller: Caller, directory: Path) -> None:
+    caller.watcher.arm("k", directory)
+    caller.watcher.heed("k", frozenset({"log"}))
+    assert caller.watcher.hears("k")
+    assert caller.watcher.hear_writes() == []
+
+
 def test_a_rename_out_does_not_hold_up_what_follows(caller: Caller, directory: Path, tmp_path: Path) -> None:
     (directory / "f").write_text("x")
     caller.watcher.arm("k", directory)

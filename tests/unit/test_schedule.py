@@ -1,11 +1,13 @@
 """When each worker is looked at. docs/architecture.md, "Watching". The clock is a number."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from swarmmemd.model import WorkerId
-from swarmmemd.schedule import QUIET, Schedule, Wake
+from swarmmemd.schedule import QUIET, Agenda, Round, Schedule, Wake, beat
 
 ONE, TWO, THREE = WorkerId("one"), WorkerId("two"), WorkerId("three")
 
@@ -125,3 +127,71 @@ def test_a_mark_after_a_take_rings_again() -> None:
     wake.word("stop")
     wake.wait(3600.0)
     assert wake.take() == (set(), {"stop"})
+
+
+def test_a_duty_says_when_it_is_due_again() -> None:
+    agenda, done = Agenda(), list[float]()
+
+    def often(now: float) -> float | None:
+        done.append(now)
+        return now + 5.0
+
+    agenda.at(often, 20.0)
+    agenda.at(often, 10.0)
+    assert agenda.next() == 10.0
+    agenda.run(9.9)
+    agenda.run(10.0)
+    agenda.run(14.9)
+    agenda.run(15.0)
+    assert done == [10.0, 15.0]
+
+
+def test_a_duty_that_is_done_is_due_no_more() -> None:
+    agenda = Agenda()
+    agenda.at(lambda _: None, 10.0)
+    agenda.run(10.0)
+    assert agenda.next() == float("inf")
+
+
+def test_a_duty_that_asks_for_another_does_it_no_harm() -> None:
+    agenda, done = Agenda(), list[str]()
+
+    def other(_: float) -> None:
+        done.append("other")
+
+    def one(now: float) -> None:
+        agenda.at(other, now)
+
+    agenda.at(one, 10.0)
+    agenda.run(10.0)
+    agenda.run(10.0)
+    assert done == ["other"]
+
+
+@given(st.floats(0, 1e7), st.sampled_from([0.25, 1.0, 2.0, 5.0, 10.0, 15.0, 60.0]))
+def test_what_is_done_now_and_then_is_done_together(now: float, period: float) -> None:
+    assert now < beat(now, period) <= now + period
+    assert beat(now, period) % period == 0.0
+
+
+@pytest.mark.parametrize("count", [0, 1, 20, 64, 65, 1000])
+@pytest.mark.parametrize("period", [0.5, 1.0, 5.0, 60.0])
+def test_each_comes_up_once_in_a_period(count: int, period: float) -> None:
+    looks: dict[int, list[float]] = {}
+    now = 0.0
+    sweep = Round(lambda: range(count), lambda one: looks.setdefault(one, []).append(now), lambda: period)
+    while now < 10 * period:
+        now = sweep(now)
+    assert set(looks) == set(range(count))
+    for times in looks.values():
+        gaps = [after - before for before, after in pairwise(times)]
+        assert max(gaps) == pytest.approx(period)
+
+
+def test_who_comes_later_is_looked_at_in_the_next_round() -> None:
+    listed, looks = [1], list[int]()
+    sweep = Round(lambda: tuple(listed), looks.append, lambda: 5.0)
+    sweep(0.0)
+    listed.append(2)
+    sweep(5.0)
+    assert looks == [1, 1, 2]
