@@ -213,12 +213,22 @@ class _Places:
         title = _known_title(part)
         seen: set[str] = set()
         again = []
-        for at, line in _plain(part) if title else ():
+        for at, line in self._of_nobody_else(title, part) if title else ():
             key = (_state_key(line) or line) if title == STATE else line
             if key in seen and (line == PLACEHOLDER or self._is_ours(title, line)):
                 again.append(at)
             seen.add(key)
         _take_out(part, again)
+
+    def _of_nobody_else(self, title: str, part: Part) -> Iterator[tuple[int, str]]:
+        """The lines of a section that are not part of what somebody wrote: to a merge, too, a paragraph or a bullet
+        with somebody's words in it is his."""
+        theirs: set[int] = set()
+        for block in blocks_of(part) if title != STATE else ():
+            lines = [line for line in block.lines if not blank(line)]
+            if not all(line == PLACEHOLDER or self._is_ours(title, line) for line in lines):
+                theirs.update(range(block.start, block.end))
+        return ((at, line) for at, line in _plain(part) if at not in theirs)
 
 
 def _known_title(part: Part) -> str:
