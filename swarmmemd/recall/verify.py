@@ -171,7 +171,12 @@ def beyond_repair(config: Config, journal: Inspector) -> list[Finding]:
 def _audit(config: Config, journal: Inspector, running: bool, verdict: Verdict) -> None:
     for attempt in range(_TRIES):
         known = journal.audit()
-        found = damages(_audit_files(config.state_dir), known.head, [line for _, line in known.waiting])
+        found = damages(
+            _audit_files(config.state_dir),
+            known.head,
+            [line for _, line in known.waiting],
+            newest=lambda: journal.audit().head,
+        )
         if not found or not running or attempt == _TRIES - 1:
             break
         time.sleep(_PAUSE)
