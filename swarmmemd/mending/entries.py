@@ -58,6 +58,7 @@ class _Entries:
         self._header = episode_header(worker, day)
         self._due = due
         self._entries = [episode_entry(one.event) for one in due]
+        self._awaited = [e for e, one in zip(self._entries, due, strict=True) if one.need is Need.MAY]
         self._foreign = {episode_entry(one.event) for one in elsewhere}
         self._spots: list[_Spot] = []
         self._used = [False] * len(self._lines)
@@ -144,21 +145,18 @@ class _Entries:
         return left
 
     def _remains(self, number: int) -> _Spot | None:
-        """What is left of the entry: where most of its lines stand, or its beginning."""
+        """What is left of the entry: where most of its lines stand, else its beginning."""
         entry = self._entries[number].splitlines(keepends=True)
         wanted = [line for line in entry if line.strip()]
-        found: list[_Spot] = []
-        for hit in self._unused(
-            *(at for one in (_HEAD, _SUMMARY) for at in self._stands.get(entry[one], ()))
-        ):
+        beginning: _Spot | None = None
+        hits = (at for one in (_HEAD, _SUMMARY) for at in self._stands.get(entry[one], ()))
+        for hit in (at for at in hits if not self._used[at]):
             there = self._chunk(hit, len(entry) + _AROUND)
             if spot := self._begun(number, wanted, there) or self._edited(number, wanted, there):
-                found.append(spot)
-        fullest = max(found, key=lambda spot: self._shared(spot, wanted), default=None)
-        return fullest or self._cut(number)
-
-    def _shared(self, spot: _Spot, wanted: list[str]) -> int:
-        return len(set(self._lines[spot.start : spot.end]) & set(wanted))
+                if len(there) * 2 > len(wanted):
+                    return spot
+                beginning = beginning or spot
+        return beginning or self._cut(number)
 
     def _chunk(self, hit: int, most: int) -> list[int]:
         """The lines with something in them round one, from a heading to the next, that are nobody's yet."""
@@ -255,11 +253,11 @@ class _Entries:
 
     def _waits(self, start: int) -> bool:
         """Whether the end of the file from this line on is an entry that is just being written."""
+        left = len(self._lines) - start
+        if all(entry.count("\n") < left for entry in self._awaited):
+            return False
         rest = "".join(self._lines[start:])
-        return any(
-            one.need is Need.MAY and entry.startswith(rest)
-            for one, entry in zip(self._due, self._entries, strict=True)
-        )
+        return any(entry.startswith(rest) for entry in self._awaited)
 
     def _remnant(self, start: int, end: int) -> None:
         self._use(start, end)

@@ -18,8 +18,8 @@ from swarmmemd.layout import JOURNAL
 from swarmmemd.model import MissionId
 from swarmmemd.seam import Hook
 from tests.support.faults import hooked
-from tests.support.trees import CASES, MISSION, WORKER, Home, Kept, dispatched, story
-from tests.support.whole import DAMAGE, OTHER, calm, found, made_right, ours, whole
+from tests.support.trees import CASES, MISSION, WORKER, Home, Kept, answered, dispatched, story
+from tests.support.whole import DAMAGE, OTHER, SECOND, calm, found, made_right, ours, whole
 
 _IDENTITY = ("IDENTITY.md", "SOUL.md", "MEMORY.md")
 _THEIRS = (
@@ -75,7 +75,8 @@ def test_a_tree_in_which_others_write_too_is_right(tree: Home) -> None:
 def test_each_file_damaged_is_named_and_mended(built: tuple[Home, Kept], damage: str) -> None:
     home, kept = built
     kept.put_back()
-    files = [path for path in ours(home) if damage == "removed" or path.name not in _IDENTITY]
+    nothing_left = damage in ("removed", "emptied", "filled with NULs")
+    files = [path for path in ours(home) if nothing_left or path.name not in _IDENTITY]
     assert len(files) > 20
     for path in files:
         kept.put_back()
@@ -238,6 +239,23 @@ def test_a_new_handoff_is_taken_up_and_not_overwritten(tree: Home) -> None:
     assert path.read_text() == text
     assert found(tree).findings == []
     assert tree.types().count("handoff-written") == 2
+
+
+def test_an_older_text_of_ours_in_the_shared_folder_is_named_and_mended(tmp_path: Path) -> None:
+    home = whole(tmp_path / "home")
+    shared = home.shared / "handoffs" / "swarm" / f"{WORKER}-latest.md"
+    older = shared.read_bytes()
+    handed = answered("done", "HANDOFF", "All but the gate", action="Plant at the gate")
+    home.put({**handed, "currentMissionId": SECOND, "lastOutputAt": 1777943000000})
+    home.turn()
+    calm(home)
+    newer = shared.read_bytes()
+    assert b"Plant at the gate" in newer != older
+    shared.write_bytes(older)
+    assert _named(home) == {str(shared)}
+    assert made_right(home).changed == (str(shared),)
+    assert shared.read_bytes() == newer
+    assert found(home).findings == []
 
 
 def test_a_text_that_is_displaced_is_kept_aside(tree: Home) -> None:
