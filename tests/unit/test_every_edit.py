@@ -116,3 +116,13 @@ def test_whatever_is_made_right_is_right(name: str, beside: bool) -> None:
         if mended.faults:
             lost = Counter(filled(alone)) - Counter(map(bytes.rstrip, filled(mended.data)))
             assert not lost - Counter([_PLACEHOLDER, filled(alone)[0], _OBJECTIVE]), edit
+
+
+@pytest.mark.parametrize("theirs", [b"- The same again\n", b"1\\. Get the key\n"], ids=["somebody's", "ours"])
+def test_a_text_of_very_many_equal_lines_is_made_right(theirs: bytes) -> None:
+    """What would be quadratic does not come to an end."""
+    before, mend = fresh(BUSY).encode(), summary(BUSY)
+    damaged = before.replace(b"\n- Status: ", b"\n- Status: not ", 1) + theirs * 30_000
+    mended = mend(damaged)
+    assert mended.faults[0].line == 5
+    assert b"\n- Status: not " not in mended.data
