@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from swarmmemd.layout import JOURNAL
+from swarmmemd.cli.main import run
+from swarmmemd.layout import JOURNAL, Place
 from swarmmemd.model import MissionId
+from swarmmemd.recall.parts import Examiner, Kind, Part
 from swarmmemd.seam import Hook
 from tests.support.faults import hooked
 from tests.support.trees import CASES, MISSION, WORKER, Home, Kept, answered, dispatched, story
@@ -296,6 +298,31 @@ def test_events_that_are_not_applied_are_no_finding(tmp_path: Path) -> None:
     verdict = found(home)
     assert verdict.findings == []
     assert not any("not in their files yet" in note.what for note in verdict.information)
+
+
+def test_a_dry_run_beside_a_daemon_shows_nothing_that_is_just_being_written(
+    tree: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At the first look one of two files is not written yet, at the second both are there."""
+    roots = ("profiles_root", "workspace_root", "shared_root", "state_dir")
+    flags = [part for key in roots for part in (f"--{key.replace('_', '-')}", str(getattr(tree.config, key)))]
+    late = [tree.summary(), next(tree.shared.rglob("SUMMARY.md"))]
+    contents = {path: path.read_bytes() for path in late}
+    look = Examiner.read
+
+    def read(one: Examiner, kind: Kind, root: Path, place: Place, mission: MissionId | None = None) -> Part:
+        part = look(one, kind, root, place, mission)
+        if part.data is None and (content := contents.pop(part.path, None)) is not None:
+            part.path.write_bytes(content)
+        return part
+
+    monkeypatch.setattr(Examiner, "read", read)
+    with tree.tree():
+        for path in late:
+            path.unlink()
+        assert run(["rebuild", "--dry-run", *flags]) == 0
+    assert capsys.readouterr().out == "nothing to change\n"
+    assert not contents
 
 
 # The journal from the files
