@@ -127,7 +127,7 @@ def _show(config: "Config", worker: "WorkerId | None", mission: "MissionId | Non
         parts += [part for part in settled_archives(one, running, mission, worker) if part.faults]
         for part in parts:
             count += _diff(part)
-            left = left or any(not fault.mendable for fault in part.faults)
+            left = left or part.right is None or any(not fault.mendable for fault in part.faults)
         for finding in beyond_repair(config, journal) if worker is None and mission is None else ():
             say_line(
                 one_row(f"{finding.path}:{finding.line}: {finding.what}. {finding.mend}", _WIDTH), err=True
@@ -145,7 +145,8 @@ def _diff(part: "Part") -> bool:
     path = one_row(str(part.path), _WIDTH)
     if part.right in (None, part.data):
         for fault in part.faults:
-            say_line(one_row(f"{path}:{fault.line}: {fault.what}. {part.mend}", _WIDTH), err=True)
+            mend = part.mend or "It cannot be made again."
+            say_line(one_row(f"{path}:{fault.line}: {fault.what}. {mend}", _WIDTH), err=True)
         return False
     assert part.right is not None
     if not part.right:

@@ -118,12 +118,16 @@ class Examiner:
             yield part
 
     def _archived(self, mission: MissionId, worker: WorkerId | None, name: str) -> bytes | None:
-        """What would be archived now. The manifest is made with the files that it lists."""
+        """What would be archived now. Empty for what comes of what is made first: the manifest of the files that it
+        lists, a copy of a worker's own file that is gone, too. None where nothing can make it again."""
         if worker is None:
             return b""
+        profile = layout.profile(self._config.profiles_root, worker)
         place = Place(layout.summary(mission).folders, name)
-        local = self.read(Kind.ARCHIVE, layout.profile(self._config.profiles_root, worker), place, mission)
-        return archived_form(self._redactor, name, local.data) if local.data is not None else None
+        local = self.read(Kind.ARCHIVE, profile, place, mission)
+        if local.data is not None:
+            return archived_form(self._redactor, name, local.data)
+        return b"" if profile.is_dir() and not local.faults else None
 
     def read(self, kind: Kind, root: Path, place: Place, mission: MissionId | None = None) -> Part:
         """The file as it stands there. What is no file of its own is a fault, and never written through."""

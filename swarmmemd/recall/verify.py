@@ -161,7 +161,7 @@ def _mend(part: Part, mend: str, mendable: bool) -> str:
     if not mendable:
         return part.mend
     if part.right is None:
-        return "It cannot be made again: the worker's own file is gone, too."
+        return "It cannot be made again: the worker's profile is gone."
     return mend or f"swarmmemd rebuild --mission {part.mission}"
 
 

@@ -20,7 +20,7 @@ from swarmmemd.model import MissionId
 from swarmmemd.recall.parts import Examiner, Kind, Part
 from swarmmemd.seam import Hook
 from tests.support.faults import hooked
-from tests.support.trees import CASES, MISSION, WORKER, Home, Kept, answered, dispatched, story
+from tests.support.trees import CASES, MISSION, WORKER, Home, Kept, answered, dispatched, flags, story
 from tests.support.whole import DAMAGE, OTHER, SECOND, calm, found, made_right, ours, whole
 
 _IDENTITY = ("IDENTITY.md", "SOUL.md", "MEMORY.md")
@@ -304,8 +304,6 @@ def test_a_dry_run_beside_a_daemon_shows_nothing_that_is_just_being_written(
     tree: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """At the first look one of two files is not written yet, at the second both are there."""
-    roots = ("profiles_root", "workspace_root", "shared_root", "state_dir")
-    flags = [part for key in roots for part in (f"--{key.replace('_', '-')}", str(getattr(tree.config, key)))]
     late = [tree.summary(), next(tree.shared.rglob("SUMMARY.md"))]
     contents = {path: path.read_bytes() for path in late}
     look = Examiner.read
@@ -320,7 +318,7 @@ def test_a_dry_run_beside_a_daemon_shows_nothing_that_is_just_being_written(
     with tree.tree():
         for path in late:
             path.unlink()
-        assert run(["rebuild", "--dry-run", *flags]) == 0
+        assert run(["rebuild", "--dry-run", *flags(tree)]) == 0
     assert capsys.readouterr().out == "nothing to change\n"
     assert not contents
 
