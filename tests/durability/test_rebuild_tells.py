@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from swarmmemd.cli.main import run
+from swarmmemd.durable import Directory, Version, replace
 from swarmmemd.layout import AUDIT
 from tests.support.edits import Edit, edits, filled
-from tests.support.faults import hooked
 from tests.support.trees import MISSION, WORKER, Home, flags
 from tests.support.whole import OTHER, found, made_right, ours, whole
 
@@ -110,21 +110,24 @@ def test_a_copy_in_the_archive_whose_own_file_is_gone_too_is_made_again(
 
 
 @pytest.mark.parametrize("times", [1, 100], ids=["once", "all the while"])
-def test_somebody_writes_a_file_that_is_just_made_right(tree: Home, times: int) -> None:
+def test_somebody_writes_a_file_that_is_just_made_right(
+    tree: Home, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tree.events()
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-1]))
     writes = iter(range(times))
 
-    def hook(call: str, name: str) -> int | None:
-        if call == "create" and path.exists() and next(writes, None) is not None:
+    def too_late(folder: Directory, name: str, data: bytes, expected: Version | None) -> Version:
+        if next(writes, None) is not None:
             with path.open("ab") as file:
                 file.write(b'{"type":"note","summary":"somebody"}\n')
-        return None
+        return replace(folder, name, data, expected)
 
-    with hooked(hook):
-        done = made_right(tree)
+    monkeypatch.setattr("swarmmemd.rebuild.replace", too_late)
+    done = made_right(tree)
     assert done.problems == ((f"{path}: somebody was just writing it",) if times > 1 else ())
     assert (found(tree).findings == []) is (times == 1)
+    monkeypatch.undo()
     assert made_right(tree).problems == ()
     assert found(tree).findings == []
