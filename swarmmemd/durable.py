@@ -340,9 +340,9 @@ class Held:
         return data
 
 
-def _read_all(descriptor: int) -> bytes:
+def _read_all(descriptor: int, begin: int = 0) -> bytes:
     parts: list[bytes] = []
-    at = 0
+    at = begin
     while part := os.pread(descriptor, 1 << 20, at):
         parts.append(part)
         at += len(part)
@@ -372,6 +372,20 @@ def read_file(directory: Directory, name: str, limit: int) -> bytes | None:
         return None
     held.close()
     return held.data
+
+
+def newest_lines(directory: Directory, name: str, limit: int) -> bytes | None:
+    """The whole lines at the end of a file that grows, at most `limit` bytes; None if there is no file."""
+    try:
+        descriptor = open_file(directory, name, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        begin = max(0, os.fstat(descriptor).st_size - limit)
+        data = _read_all(descriptor, begin)[-limit:]
+    finally:
+        os.close(descriptor)
+    return data if begin == 0 else data.partition(b"\n")[2]
 
 
 class Moved(Exception):

@@ -3,6 +3,8 @@
 import os
 import socket
 
+_SUPERVISOR = frozenset({"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"})
+
 
 def notify(*pairs: str) -> bool:
     """Sends `KEY=value` pairs to the supervisor's socket; False where there is none."""
@@ -15,6 +17,11 @@ def notify(*pairs: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def unsupervised() -> dict[str, str]:
+    """The environment for a process that has nothing to say to the supervisor."""
+    return {name: value for name, value in os.environ.items() if name not in _SUPERVISOR}
 
 
 def watchdog_interval() -> float | None:

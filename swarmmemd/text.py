@@ -1,20 +1,26 @@
 """Texts of others made harmless where people read them: on a terminal and in a log line. Pure."""
 
 import re
+from functools import cache
 
 _DIRECTION = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_CONTROLS = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029{_DIRECTION}\ud800-\udfff]")
+
+
+@cache
+def _controls() -> re.Pattern[str]:
+    """Compiled for the first text that is not printable as it is: every command imports this, few meet one."""
+    return re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029{_DIRECTION}\ud800-\udfff]")
 
 
 def harmless(text: str) -> str:
     """`text` with control, escape and direction characters shown as `\\x1b` and the like; line breaks and tabs
     stay."""
-    return _CONTROLS.sub(lambda found: _shown(found[0]), text) if not text.isprintable() else text
+    return text if text.isprintable() else _controls().sub(lambda found: _shown(found[0]), text)
 
 
 def harmless_json(text: str) -> str:
     """A document of JSON with the same characters escaped as `\\u009b`: it says the same."""
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text if text.isprintable() else _controls().sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def on_one_line(text: str) -> str:

@@ -85,13 +85,8 @@ def swarmmemd_group() -> None:
     """
 
 
-def main() -> None:
-    """The console script. Never shows a traceback for what a person can mend."""
-    sys.exit(run(sys.argv[1:]))
-
-
 def run(arguments: list[str]) -> int:
-    """Runs one command and gives its exit code."""
+    """Runs one command and gives its exit code. Never shows a traceback for what a person can mend."""
     if sys.stdout is None or sys.stderr is None:
         # Somebody has closed them (`>&-`): then nobody reads what we say.
         nowhere = Path(os.devnull).open("w")  # noqa: SIM115 - for the rest of the process

@@ -388,10 +388,13 @@ def _home(ctx: click.Context) -> Path:
 
 
 def _manager(supervisor: str, home: Path) -> "Manager":
-    from swarmmemd.install.launchd import Launchd
+    if supervisor == "launchd":
+        from swarmmemd.install.launchd import Launchd
+
+        return Launchd(home)
     from swarmmemd.install.systemd import Systemd
 
-    return Launchd(home) if supervisor == "launchd" else Systemd(home)
+    return Systemd(home)
 
 
 def _installed(supervisor: str, home: Path) -> "Manager":

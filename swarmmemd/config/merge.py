@@ -5,6 +5,7 @@
 
 import os.path
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,6 +48,7 @@ def load(
 
     `flags` holds the flags given, by the name of their key (`config`, `api.listen`).
     """
+    real = cache(real)  # every root is held against every other
     home = find_home(flags, environ, account, real)
     layers = [_flags(flags), _environment(environ)]
     file, told = _file(layers, home, read)
@@ -136,10 +138,10 @@ def _read(file: Path, named: str | None, read: Read) -> tuple[Path | None, _Told
         return None, _Told({}, [line])
     if data is not None:
         return file, _parsed(data, file)
-    line = problem(
-        CONFIG.name, named or "default", f"{shown(file)} is not there", "create it, or name another"
-    )
-    return None, _Told({}, [line] if named else [])
+    if named is None:
+        return None, _Told({}, [])
+    what = f"{shown(file)} is not there"
+    return None, _Told({}, [problem(CONFIG.name, named, what, "create it, or name another")])
 
 
 def _parsed(data: bytes, file: Path) -> _Told:

@@ -168,8 +168,8 @@ def _in_runtime(written: list[Root], roots: Mapping[str, Root], ground: Ground) 
     if "workspace_root" not in roots:
         return []
     runtime = roots["workspace_root"].path / ".runtime"
-    named = f"{shown(runtime)}, which is only read"
-    return [_refuse(root, named, ground, runtime) for root in written if ground.inside(root.path, runtime)]
+    inside = [root for root in written if ground.inside(root.path, runtime)]
+    return [_refuse(root, f"{shown(runtime)}, which is only read", ground, runtime) for root in inside]
 
 
 def _wrong(roots: Mapping[str, Root], ground: Ground) -> list[str]:

@@ -1,9 +1,9 @@
 """One value: from text or YAML to its type, checked. Pure. docs/configuration.md, "Keys" and "Refused"."""
 
 import ipaddress
-import json
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,15 +12,20 @@ from swarmmemd.config.patterns import can_run_for_ever
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
-_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})")
-_COMMA = re.compile(r"(?<!\\),")
+_WHOLE = r"[+-]?[0-9]{1,18}"
+_NUMBER = r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})"
+_COMMA = r"(?<!\\),"
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]]+):(?P<port>[0-9]{1,5})", re.ASCII)
-# Control characters break lines of output; lone surrogates are bytes that were no UTF-8.
-_UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _SHOWN = 80
 _SOCKET_BYTES = 103
 """macOS allows 104 bytes of a socket's path with its final NUL; Linux allows a few more."""
+
+
+@cache
+def _unfit() -> re.Pattern[str]:
+    """Control characters break lines of output; lone surrogates are bytes that were no UTF-8. Compiled for the first
+    text that is not printable as it is."""
+    return re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class Nested(NamedTuple):
@@ -39,11 +44,13 @@ class BadError(Exception):
 
 def problem(key: str, where: str, what: str, mend: str) -> str:
     """The line that a person reads: key, where, what, mend. Never more than one line."""
-    return _UNFIT.sub(" ", f"{key}: {where}: {what}; {mend}")
+    return _unfit().sub(" ", f"{key}: {where}: {what}; {mend}")
 
 
 def shown(value: object) -> str:
     """A value in a message or a listing: lists and switches as JSON, text in quotes, cut when long."""
+    import json  # for those who are told of a value
+
     if isinstance(value, Nested):
         return value.kind
     try:
@@ -56,13 +63,13 @@ def shown(value: object) -> str:
 def from_text(key: Key, text: str) -> object:
     """The typed value of a text from the environment or a flag."""
     if key.many:
-        parts = [part.replace("\\,", ",").strip() for part in _COMMA.split(text)]
+        parts = [part.replace("\\,", ",").strip() for part in re.split(_COMMA, text)]
         return [part for part in parts if part]
     if key.kind is Kind.BOOL:
         return _switch(text)
-    if key.kind is Kind.WHOLE and _WHOLE.fullmatch(text):
+    if key.kind is Kind.WHOLE and re.fullmatch(_WHOLE, text):
         return int(text)
-    if key.kind is Kind.SECONDS and _NUMBER.fullmatch(text):
+    if key.kind is Kind.SECONDS and re.fullmatch(_NUMBER, text):
         return float(text)
     return text
 
@@ -96,7 +103,7 @@ def _string(value: object, what: str) -> str:
         raise BadError(f"is {_kind(value)}, not {what}", f"write {what}, in quotes if need be")
     if not value.strip():
         raise BadError("is empty", f"write {what}, or remove it")
-    if _UNFIT.search(value):
+    if not value.isprintable() and _unfit().search(value):
         raise BadError("holds a control character or is not UTF-8", "write plain text")
     return value
 

@@ -1,8 +1,6 @@
 """What a service manager says of the service, and what is asked of one. systemd and launchd answer alike."""
 
 import os
-import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
@@ -110,6 +108,8 @@ class Done(msgspec.Struct, frozen=True):
 
 def tool(name: str, otherwise: str) -> str:
     """The absolute path of a manager's tool. Raises `NoManagerError`, with `otherwise` as the way out."""
+    import shutil  # who only asks whether there is a service does not pay for it
+
     found = shutil.which(name)
     if found is None:
         raise NoManagerError(f"There is no {name} here, so there is no service manager to use", otherwise)
@@ -118,6 +118,8 @@ def tool(name: str, otherwise: str) -> str:
 
 def call(argv: list[str], more: Mapping[str, str] | None = None, patience: float = _PATIENCE) -> Done:
     """Runs a tool to its end. One that does not come back within `patience` seconds counts as failed (124)."""
+    import subprocess  # the same
+
     environment = {**os.environ, "LC_ALL": "C", **(more or {})}
     try:
         done = subprocess.run(

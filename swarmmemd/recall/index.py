@@ -11,7 +11,6 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from hashlib import blake2b
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ import msgspec
 from swarmmemd.config import Config
 from swarmmemd.durable import Directory, open_file
 from swarmmemd.errors import StorageError
-from swarmmemd.journal.schema import check_file
 from swarmmemd.layout import SEARCH
 from swarmmemd.model import EventType, MissionId
 from swarmmemd.recall import terms
@@ -83,6 +81,8 @@ class Index:
     def __init__(self, path: Path, write: bool = False) -> None:
         """Raises `sqlite3.Error`, or `StorageError` for what is no file."""
         if write:
+            from swarmmemd.journal.schema import check_file  # a search needs nothing of the journal
+
             check_file(path)
         mode = "rw" if write else "ro"
         self._db = sqlite3.connect(
@@ -310,6 +310,8 @@ def _place(one: Ranked) -> tuple[tuple[bool, int, int], str, int]:
 
 
 def _digest(data: bytes) -> bytes:
+    from hashlib import blake2b  # brings OpenSSL with it, and a search asks for no digest
+
     return blake2b(data, digest_size=16).digest()
 
 

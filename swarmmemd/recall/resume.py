@@ -8,7 +8,7 @@ import msgspec
 
 from swarmmemd import layout
 from swarmmemd.config import Config
-from swarmmemd.durable import Directory, hold, version_at
+from swarmmemd.durable import Directory, hold, newest_lines, version_at
 from swarmmemd.errors import Exit, UsageError
 from swarmmemd.handoff import Handoff, rank, read_handoff, render_handoff
 from swarmmemd.layout import Place
@@ -28,6 +28,8 @@ from swarmmemd.state import MissionState
 from swarmmemd.text import one_row
 
 _LIMIT = 16 * 1024 * 1024
+_NEWEST = 4 * 1024 * 1024
+"""Bytes that are read of a file that only grows, from its end."""
 _EPISODES = 40
 _DAYS = 60
 """Newest days in which episodes of the mission are looked for."""
@@ -81,6 +83,20 @@ class _Files:
             return None
         held.close()
         return _File(str(self._root.joinpath(*folders, name)), held.data, moment(held.version.mtime_ns))
+
+    def newest(self, folders: tuple[str, ...], name: str) -> _File | None:
+        """The newest lines of a file that grows with the mission or the day: never too long to be read."""
+        try:
+            with Directory.root(self._root) as root, root.descend(folders) as folder:
+                found, data = version_at(folder, name), newest_lines(folder, name, _NEWEST)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._note(error, *folders, name)
+            return None
+        if found is None or data is None:
+            return None
+        return _File(str(self._root.joinpath(*folders, name)), data, moment(found.mtime_ns))
 
     def written(self, place: Place) -> int:
         """When the file was written; 0 where there is none."""
@@ -204,7 +220,7 @@ class _Collecting:
     def _state(self, mission: MissionId) -> MissionState | None:
         """What the mission's records add up to."""
         place = layout.events(mission)
-        file = self._own.read(place.folders, place.name)
+        file = self._own.newest(place.folders, place.name)
         if file is None:
             return None
         lines = [decode(row, self._worker) for row in file.data.split(b"\n") if row]
@@ -318,7 +334,7 @@ class _Collecting:
         for name in sorted(self._own.names(folders), reverse=True)[:_DAYS] if mission else []:
             if len(entries) >= _EPISODES or not name.endswith(".md"):
                 break
-            if (file := self._own.read(folders, name)) is not None:
+            if (file := self._own.newest(folders, name)) is not None:
                 document = Document(file.data, about(("episodes",), name, self._worker, file.at))
                 entries = [one for one in document.entries if one.mission == mission] + entries
         entries = entries[-_EPISODES:]

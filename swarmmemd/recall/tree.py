@@ -21,6 +21,8 @@ from swarmmemd.sources.profiles import profiles_in
 
 LIMIT = 64 * 1024 * 1024
 """Bytes of a file that are looked at."""
+_PIECE = 64 * 1024
+"""Bytes that are read at once. Room for much more would cost more than the reading, and most files are smaller."""
 _DEPTH = 8
 _SUFFIXES = (".md", ".jsonl")
 _SHARED = (("handoffs", "swarm"), ("swarm", "missions"))
@@ -195,7 +197,7 @@ def read(file: MemoryPath, folder: Directory) -> tuple[Document, Signature] | No
 def _all(descriptor: int) -> bytes:
     parts: list[bytes] = []
     left = LIMIT
-    while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
+    while left > 0 and (part := os.read(descriptor, min(left, _PIECE))):
         parts.append(part)
         left -= len(part)
     return b"".join(parts)

@@ -94,8 +94,7 @@ class Daemon:
             watching = running.plan.check()
             self._sweeps.tick(watching)
             self._requests()
-            if running.api is not None:
-                running.api.tend(running.now())
+            self._tend_api()
             self._to_judge = judge(running, self._to_judge, watching)
         self._sweeps.hot()
         self._turn(running.schedule.ready(running.now(), _TURN))
@@ -135,6 +134,15 @@ class Daemon:
             self._members.look_at_sources()
         if REQUESTS in words:
             self._requests()
+
+    def _tend_api(self) -> None:
+        """Looks after the API; where it is served is one of the figures."""
+        api = self._running.api
+        if api is None:
+            return
+        before = api.address
+        api.tend(self._running.now())
+        self._running.figures.stale |= api.address != before
 
     def _turn(self, workers: list[WorkerId]) -> None:
         """Looks at these workers, then applies for some of those that were looked at. Looking comes first: a
@@ -313,6 +321,8 @@ class Daemon:
             return
         self._configured(None)
         running.tree.reconfigure(config)
+        if running.api is not None:
+            running.api.reconfigure(config)
         set_level(config.log.level)
         running.log.info("configuration reloaded")
         running.turns.roster.forget()

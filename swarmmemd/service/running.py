@@ -21,6 +21,9 @@ class Api(Protocol):
     def tend(self, now: float) -> None:
         """Tries again what stands in the way. `now`: monotonic seconds."""
 
+    def reconfigure(self, config: Config) -> None:
+        """Takes over a configuration with the same roots."""
+
 
 class Running:
     """The opened tree, the clocks, the watches, and when who is looked at. `api`: None where it is not wanted."""

@@ -47,6 +47,7 @@ class Server:
             self._socket.close()
             raise
         self._config = config
+        self._reading = Reading(config)
         self._feed: Feed | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._uvicorn: uvicorn.Server | None = None
@@ -63,13 +64,16 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         """Ends it."""
-        self._stop()
+        self.stop()
         self._thread.join(_LAST + 2.0)
 
-    @property
-    def alive(self) -> bool:
-        """Whether it still answers, once it was entered."""
-        return self._thread.is_alive()
+    def wait(self) -> None:
+        """Waits until it was stopped, or has ended by itself."""
+        self._thread.join()
+
+    def reconfigure(self, config: Config) -> None:
+        """What is asked from now on is answered by this configuration, which has the same roots."""
+        self._reading.config = config
 
     def link(self) -> str:
         """A one-time link to the panel."""
@@ -83,27 +87,30 @@ class Server:
         finally:
             self._up.set()
             self._socket.close()
-            if self._config.api.listen.startswith("unix:"):
-                remove(Path(self._config.api.listen.removeprefix("unix:")))
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         """Ends the streams and then everything, from another thread."""
         loop, server, feed = self._loop, self._uvicorn, self._feed
         if loop is None or server is None or feed is None:
             return
 
         def end() -> None:
+            self._leave()
             feed.close()
             server.should_exit = True
 
         if not loop.is_closed():
             loop.call_soon_threadsafe(end)
 
+    def _leave(self) -> None:
+        """Takes the socket's file away as long as we listen: later it could be the next server's."""
+        if self._config.api.listen.startswith("unix:"):
+            remove(Path(self._config.api.listen.removeprefix("unix:")))
+
     async def _serve(self) -> None:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _AT_ONCE
         self._feed = Feed(self._config.state_dir / JOURNAL)
-        reading = Reading(self._config)
-        site = Site(reading, Posting(reading), self._feed, self.keys, self.address)
+        site = Site(self._reading, Posting(self._reading), self._feed, self.keys, self.address)
         self._uvicorn = _Uvicorn(Gate(site.app(), self.keys, self.address), self._feed, self._up.set)
         self._loop = asyncio.get_running_loop()
         await self._uvicorn.serve(sockets=[self._socket])

@@ -422,7 +422,7 @@ def test_a_shell_completes_commands(home: Home, shell: str) -> None:
         [
             sys.executable,
             "-c",
-            "import sys; sys.argv[0] = 'swarmmemd'; from swarmmemd.cli.main import main; main()",
+            "import sys; sys.argv[0] = 'swarmmemd'; from swarmmemd.__main__ import main; main()",
         ],
         env={**home.environment(), **asked},
         capture_output=True,

@@ -99,6 +99,19 @@ def test_a_worker_that_crashed_finds_its_way_back_and_finishes(empty: Home) -> N
     assert "The shed stands" in empty.command("resume", "builder-1").stdout
 
 
+def test_the_length_of_a_mission_and_of_a_day_keeps_nobody_from_resuming(home: Home) -> None:
+    """Files that grow are read from their end, however long they have become."""
+    memory = home.profiles / "builder-1" / "memory"
+    events = memory / "missions" / _MISSION / "events.jsonl"
+    day = next((memory / "episodes").iterdir())
+    for path, old in ((events, b'{"type": "of old"}\n'), (day, b"- of old\n")):
+        path.write_bytes(old * (24 * 1024 * 1024 // len(old)) + path.read_bytes())
+    found = resume(home)
+    assert found["unread"] == []
+    assert "The walls stand" in next(part for part in found["parts"] if part["kind"] == "handoff")["content"]
+    assert "The walls stand" in next(part for part in found["parts"] if part["kind"] == "episodic")["content"]
+
+
 def test_the_parts_come_in_the_order_in_which_they_are_loaded(home: Home) -> None:
     handoff(home, f"{_MISSION}.md", "Nail the roof, then paint")
     found = resume(home)
