@@ -7,7 +7,6 @@ from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
 from swarmmemd.errors import JournalError
@@ -18,6 +17,8 @@ from swarmmemd.journal.values import (
     KeptHandoff,
     Recorded,
     kept_handoff,
+    kept_mission,
+    kept_worker,
     line_digest,
     recorded,
 )
@@ -56,26 +57,19 @@ class Inspector(Follower):
         if not rows:
             return WorkerState(worker=worker)
         missions = self._rows("SELECT state FROM mission WHERE worker = ?", worker)
-        try:
-            states = [msgspec.json.decode(state, type=MissionState) for (state,) in missions]
-            bare = msgspec.json.decode(rows[0][0], type=WorkerState)
-        except msgspec.DecodeError as error:
-            raise JournalError(f"the state of {worker} cannot be read: {error}") from error
-        return replace(bare, missions={one.mission: one for one in states})
+        states = [kept_mission(state) for (state,) in missions]
+        return replace(kept_worker(rows[0][0]), missions={one.mission: one for one in states})
 
     def current(self, worker: WorkerId) -> MissionState | None:
         """The mission of the worker's newest dispatch; without one the mission that was heard of last."""
         rows = self._rows("SELECT state FROM worker WHERE worker = ?", worker)
-        try:
-            found = msgspec.json.decode(rows[0][0], type=WorkerState).current if rows else None
-            if found is not None and found.mission is not None:
-                sql = "SELECT state FROM mission WHERE worker = ? AND mission = ?"
-                rows = self._rows(sql, worker, found.mission)
-            else:
-                rows = self._rows("SELECT state FROM mission WHERE worker = ?", worker)
-            missions = [msgspec.json.decode(state, type=MissionState) for (state,) in rows]
-        except msgspec.DecodeError as error:
-            raise JournalError(f"the state of {worker} cannot be read: {error}") from error
+        found = kept_worker(rows[0][0]).current if rows else None
+        if found is not None and found.mission is not None:
+            sql = "SELECT state FROM mission WHERE worker = ? AND mission = ?"
+            rows = self._rows(sql, worker, found.mission)
+        else:
+            rows = self._rows("SELECT state FROM mission WHERE worker = ?", worker)
+        missions = [kept_mission(state) for (state,) in rows]
         return max(missions, key=lambda one: one.updated, default=None)
 
     def unshown(self, worker: WorkerId) -> set[str]:

@@ -11,7 +11,7 @@ from swarmmemd.errors import JournalError
 from swarmmemd.handoff import Author
 from swarmmemd.model import Event, MissionId, WorkerId
 from swarmmemd.record import decode, encode
-from swarmmemd.state import Heard, WorkerState
+from swarmmemd.state import Heard, MissionState, WorkerState
 
 
 class Recorded(msgspec.Struct, frozen=True, gc=False):
@@ -81,11 +81,32 @@ class FileMark(msgspec.Struct, frozen=True):
     seq: int
 
 
+_AGAIN = "Stop the daemon, then make the journal again: swarmmemd rebuild --journal"
+_worker_decoder = msgspec.json.Decoder(WorkerState)
+_mission_decoder = msgspec.json.Decoder(MissionState)
+
+
+def kept_worker(data: bytes) -> WorkerState:
+    """The state in a row of `worker`, without the missions."""
+    try:
+        return _worker_decoder.decode(data)
+    except msgspec.DecodeError as error:
+        raise JournalError(f"a worker's state in the journal cannot be read: {error}", _AGAIN) from error
+
+
+def kept_mission(data: bytes) -> MissionState:
+    """The state in a row of `mission`."""
+    try:
+        return _mission_decoder.decode(data)
+    except msgspec.DecodeError as error:
+        raise JournalError(f"a mission's state in the journal cannot be read: {error}", _AGAIN) from error
+
+
 def recorded(seq: int, line: bytes, worker: WorkerId) -> Recorded:
     """The event of a row of the journal."""
     event = decode(line.rstrip(b"\n"), worker)
     if not isinstance(event, Event):
-        raise JournalError(f"event {seq} of the journal cannot be read", "Set the journal aside (rename it).")
+        raise JournalError(f"event {seq} of the journal cannot be read", _AGAIN)
     return Recorded(seq, event, line)
 
 

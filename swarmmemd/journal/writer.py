@@ -27,6 +27,8 @@ from swarmmemd.journal.values import (
     Placing,
     Recorded,
     kept_handoff,
+    kept_mission,
+    kept_worker,
     line_digest,
     recorded,
 )
@@ -44,9 +46,6 @@ _COUNT_RENDERED = (
 _HEARD = ", ".join(Heard.__struct_fields__)
 _ASKED_AT_ONCE = 500
 """Keys in one statement: fewer than any SQLite allows."""
-
-_worker_decoder = msgspec.json.Decoder(WorkerState)
-_mission_decoder = msgspec.json.Decoder(MissionState)
 
 
 class Journal:
@@ -103,10 +102,8 @@ class Journal:
         if row is None:
             return None
         rows = self._rows("SELECT state FROM mission WHERE worker = ?", worker)
-        missions = {
-            mission.mission: mission for mission in (_mission_decoder.decode(state) for (state,) in rows)
-        }
-        return replace(_worker_decoder.decode(row[0]), missions=missions)
+        missions = {mission.mission: mission for mission in (kept_mission(state) for (state,) in rows)}
+        return replace(kept_worker(row[0]), missions=missions)
 
     def knows(self, id: EventId) -> bool:
         """Whether an event of this id is recorded."""
@@ -207,7 +204,7 @@ class Journal:
         """Every worker that has the mission, with its state of it."""
         sql = "SELECT worker, state FROM mission WHERE mission = ? ORDER BY worker"
         rows = self._rows(sql, mission)
-        return [(WorkerId(worker), _mission_decoder.decode(state)) for worker, state in rows]
+        return [(WorkerId(worker), kept_mission(state)) for worker, state in rows]
 
     def read_back(self) -> tuple[int, int]:
         """How many workers and events were read back from the memory files when the journal was made."""
