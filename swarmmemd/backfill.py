@@ -44,7 +44,8 @@ def backfill(
     _read_chat(tree, worker, past, since, progress)
     if ledger is not None:
         past.outcomes(ledger)
-    state, events = past.news(known)
+    recorded = tree.journal.missions(worker, tuple(past.state.missions))
+    state, events = past.news(known, recorded)
     if dry or not events:
         return events
     change = Change(

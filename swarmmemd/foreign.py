@@ -27,6 +27,7 @@ _WORDS_COMPARED = 100
 _CLOCKS_APART = 60_000
 """A line can be stamped this much (ms) before the event that it tells of, never more."""
 
+_TYPES = {type.value: type for type in EventType}
 _WORDLESS = frozenset({EventType.COMPLETE, EventType.HANDOFF_REQUESTED})
 _SAID = frozenset({EventType.CHECKPOINT, EventType.BLOCKED})
 
@@ -45,9 +46,9 @@ class Foreign(msgspec.Struct, frozen=True, kw_only=True):
 
 def understand(line: Mapping[str, Any]) -> Foreign | None:
     """What a foreign record says; None where that is nothing that an event of ours could say."""
-    try:
-        type = EventType(line.get("type", ""))
-    except ValueError:
+    named = line.get("type")
+    type = _TYPES.get(named) if isinstance(named, str) else None
+    if type is None:
         return None
     given = line.get("event")
     detail: Mapping[str, Any] = given if isinstance(given, dict) else {}

@@ -5,7 +5,7 @@ docs/contracts.md, "Handoffs".
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Container
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -88,7 +88,7 @@ def sha256(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def read_handoff(text: str, worker: WorkerId, missions: Collection[MissionId] = ()) -> Handoff:
+def read_handoff(text: str, worker: WorkerId, missions: Container[MissionId] = ()) -> Handoff:
     """What `text`, found as a handoff of `worker`, is. Free text without a heading is the worker's own. A heading
     that names but one of `missions`, the worker's, names no other worker."""
     lines = text.removeprefix("\ufeff").splitlines()

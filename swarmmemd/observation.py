@@ -86,6 +86,10 @@ class LedgerMission(msgspec.Struct, frozen=True):
     updated: int | None
     assignments: tuple[LedgerAssignment, ...]
 
+    def says_as(self, other: "LedgerMission | None") -> bool:
+        """Whether both say the same of where the mission stands."""
+        return other is not None and (self.state, self.updated) == (other.state, other.updated)
+
     def task_of(self, worker: WorkerId) -> str | None:
         """The task of the worker's first assignment that has one."""
         return next((a.task for a in self.assignments if a.worker == worker and a.task), None)
@@ -100,6 +104,12 @@ class Ledger(msgspec.Struct, frozen=True):
     def of(self, worker: WorkerId) -> tuple[LedgerMission, ...]:
         """The missions that name the worker, in the ledger's order."""
         return self.by_worker.get(worker, ())
+
+    def news_since(self, before: "Ledger") -> tuple[MissionId, ...]:
+        """The missions of which it says another state or time than `before`."""
+        if before is self:
+            return ()
+        return tuple(id for id, one in self.missions.items() if not one.says_as(before.missions.get(id)))
 
 
 class RosterWorker(msgspec.Struct, frozen=True, kw_only=True):
@@ -238,6 +248,9 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     at: int
     runtime: Runtime | Unreadable | Absent | None = None
     ledger: Ledger | None = None
+    ledger_news: tuple[MissionId, ...] | None = None
+    """The missions of which the ledger says something else than at the worker's last look; None where that look is not
+    known, so that it may be all."""
     handoffs: tuple[HandoffFile, ...] = ()
     """Only those whose text is not known yet."""
     chat: Chat | None = None

@@ -198,7 +198,8 @@ class Floor(msgspec.Struct, frozen=True):
 
 
 class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
-    """One worker. `dispatches` holds the newest 64, oldest first; `missions` every mission that started."""
+    """One worker. `dispatches` holds the newest 64, oldest first; `missions` the missions that do not rest, and those
+    that a look has asked for."""
 
     worker: WorkerId
     dispatches: tuple[Dispatch, ...] = ()

@@ -111,7 +111,7 @@ class Tree:
             self._versions.redactor = _redactor(config)
             self.memory.handoffs.redact(config.redact.local)
             self.turns.redact(config.redact.local)
-            self.shared.redact_anew()
+            self.shared.archived.redact_anew()
         self.config = config
         self.memory.settle_within(config.coexist.settle_ms / 1000)
 
@@ -182,8 +182,7 @@ class Tree:
 
     def look_at_archives(self) -> None:
         """Looks whether somebody has changed a part of what was archived; the next turn archives it again."""
-        for worker, mission in self.turns.completed():
-            self.shared.changed(worker, mission)
+        self.shared.archived.look_at_all(self.turns.workers)
 
     def everything(self) -> Report:
         """One turn for every worker."""

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from swarmmemd import layout
 from swarmmemd.config import Config
@@ -35,6 +36,7 @@ from swarmmemd.observation import (
 )
 from swarmmemd.remember import bullets_before, remember
 from swarmmemd.render.summary import CHECKPOINTS
+from swarmmemd.rest import without_resting
 from swarmmemd.seam import seam
 from swarmmemd.sources.chat import ChatSource, Wanted
 from swarmmemd.sources.file import FileSource
@@ -90,6 +92,7 @@ class Turns:
         self._memory = memory
         self._clock = clock
         self.workers: dict[WorkerId, Tracked] = {}
+        self._compared: tuple[Ledger, tuple[MissionId, ...]] | None = None
         self.ledger: FileSource[Ledger] = FileSource(
             "ledger", layout.ledger(config.workspace_root), parse_ledger
         )
@@ -117,11 +120,7 @@ class Turns:
     def retire(self, worker: WorkerId) -> None:
         """Stops to watch a worker. Its memory stays."""
         self.workers.pop(worker, None)
-
-    def completed(self) -> list[tuple[WorkerId, MissionId]]:
-        """Every completed mission of every worker that is watched."""
-        states = [one.state for one in self.workers.values() if one.state is not None]
-        return [(state.worker, m.mission) for state in states for m in state.missions.values() if m.completed]
+        self._memory.let_go(worker, ())
 
     def run(self, workers: Iterable[WorkerId]) -> Report:
         """One turn for these workers. What cannot be done now is in the report, with when to come back."""
@@ -146,6 +145,7 @@ class Turns:
 
     def _look(self, tracked: list[Tracked]) -> Report:
         report = Report()
+        self._compared = None
         self.ledger.look(self._clock.monotonic(), self._clock.wall())
         try:
             seen = [(one, shown) for one in tracked if (shown := self._tried(one, self._observed, report))]
@@ -167,7 +167,14 @@ class Turns:
     def _apply_all(self, tracked: list[Tracked], report: Report) -> None:
         for one in tracked:
             self._apply(one, report)
+            self._let_go(one)
         seam.call("turn", "settle")
+
+    def _let_go(self, one: Tracked) -> None:
+        """What rests need not be held: it is recorded."""
+        if one.state is not None:
+            one.state = without_resting(one.state, one.ledger)
+            self._memory.let_go(one.id, one.state.missions.keys())
 
     def show_later(self, one: Tracked, mission: MissionId) -> None:
         """A `SUMMARY.md` that others are writing is made true by a later turn."""
@@ -207,6 +214,7 @@ class Turns:
             at=int(self._clock.wall() * 1000),
             runtime=shown,
             ledger=self.ledger.value,
+            ledger_news=self._ledger_news(one),
             handoffs=handoffs,
             chat=chat,
             transcripts=transcripts,
@@ -273,7 +281,7 @@ class Turns:
         known = self._versions.known(one.id, file.data)
         if known is None or known.author is Author.NOBODY:
             return True
-        mission = one.state.missions.get(known.mission) if one.state and known.mission else None
+        mission = self._journal.mission(one.id, known.mission) if known.mission else None
         if mission is not None and mission.handoff is None:
             return True
         mirrored = known.mission is not None and file.path == mirror(known.mission)
@@ -285,6 +293,15 @@ class Turns:
             return False
         return one.state is not None or self._in_roster(one)
 
+    def _ledger_news(self, one: Tracked) -> tuple[MissionId, ...] | None:
+        """What the ledger says anew since the worker's last look: found once for all who have seen the same."""
+        before, now = one.ledger, self.ledger.value
+        if before is None or now is None:
+            return None
+        if self._compared is None or self._compared[0] is not before:
+            self._compared = (before, now.news_since(before))
+        return self._compared[1]
+
     # 2 derive
 
     def _derived(self, seen: Observation, one: Tracked, report: Report) -> Change:
@@ -292,8 +309,11 @@ class Turns:
         hearing, one.hearing = one.hearing or Hearing(partial(self._journal.heard, one.id)), None
         with self._journal.reading():
             state = before or WorkerState(worker=one.id)
-            found = derive(state, seen, self._journal.knows, self.safe, hearing, hearing.expect)
+            recall = partial(self._journal.missions, one.id)
+            found = derive(state, seen, self._journal.knows, self.safe, hearing, hearing.expect, recall)
         one.ledger = seen.ledger
+        if before is not None:
+            before = replace(before, missions={**before.missions, **found.recalled})
         if before is not None and found.state.missions.keys() > before.missions.keys():
             one.handoffs.look_again(self._clock.monotonic())  # what was nobody's can be this mission's
         one.refused.update(found.refused)
@@ -393,6 +413,7 @@ class Turns:
             one = self.workers.get(worker) or self._tracked(worker)
             one.state = self._journal.load(worker)
             self._apply(one, report)
+            self._let_go(one)
         return report
 
     def _apply(self, one: Tracked, report: Report) -> None:

@@ -15,6 +15,8 @@ from swarmmemd.checkpoint.states import is_stateful
 class Block:
     """A STATE line and the label lines that belong to it, in order."""
 
+    __slots__ = ("labels", "limit", "names", "state", "swallowed")
+
     def __init__(self, state: Label) -> None:
         self.state = state
         self.labels = [state]

@@ -17,6 +17,9 @@ EMOJI = (
     "[\u200d\u20e3\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff"
     "\u3030\u303d\ufe00-\ufe0f\U0001f000-\U0001faff]"
 )
+PLAIN_STARTS = frozenset("aeghijklmopqtuvwxyzAEGHIJKLMOPQTUVWXYZ")
+"""No label begins with one of these letters, and no other structure: most lines of a message end here."""
+
 _GAP = rf"[\s{INVISIBLE}]"
 _QUOTE = re.compile(rf"(?:{_GAP}*+>)*+")
 _ITEM = r"(?:[-+*•‣·–—](?=\s)|[0-9]{1,3}[.)](?=[\s*_`]))"
@@ -65,7 +68,7 @@ def is_blank(line: str) -> bool:
 
 def quoted(line: str) -> tuple[int, str]:
     """How deep the line is quoted, and the line without its quote marks."""
-    found = _QUOTE.match(line)
+    found = _QUOTE.match(line) if ">" in line else None
     if found is None or not found.end():
         return 0, line
     return found.group().count(">"), line[found.end() :].removeprefix(" ")
@@ -84,8 +87,18 @@ def unquoted(line: str, depth: int) -> str:
 
 def fence(line: str) -> tuple[str, bool] | None:
     """The mark of a fence line and whether it names a language; None for any other line."""
-    found = _FENCE.match(line) if "```" in line or "~~~" in line else None
+    if "```" not in line and "~~~" not in line:
+        return None
+    return _known_fence(line) if len(line) <= _SHORT else _fence(line)
+
+
+def _fence(line: str) -> tuple[str, bool] | None:
+    found = _FENCE.match(line)
     return (found["mark"], not is_blank(found["info"])) if found else None
+
+
+_known_fence = lru_cache(maxsize=256)(_fence)
+"""Most fences are one of a few."""
 
 
 def is_heading(line: str) -> bool:

@@ -6,6 +6,7 @@ from swarmmemd.checkpoint.announced import is_refused
 from swarmmemd.checkpoint.blocks import Block, blocks
 from swarmmemd.checkpoint.content import own_part
 from swarmmemd.checkpoint.lines import (
+    PLAIN_STARTS,
     fence,
     is_blank,
     is_heading,
@@ -91,8 +92,12 @@ def _value(label: Label, block: Block, scanned: Scanned, end: int) -> str | None
 
 
 def _kept(below: list[str], label: Label, quote: int) -> list[str]:
-    lines = (unquoted(line, quote) for line in below)
-    return [unescaped(line) for line in lines if not _is_dropped(line, label)]
+    lines = [unquoted(line, quote) for line in below] if quote else below
+    return [
+        line if line[:1] in PLAIN_STARTS else unescaped(line)
+        for line in lines
+        if not _is_dropped(line, label)
+    ]
 
 
 def _inline(label: Label) -> str:
@@ -108,7 +113,9 @@ def value_end(label: Label, scanned: Scanned, limit: int) -> int:
     begun = bool(_inline(label))
     for number in range(label.line + 1, limit):
         line = scanned.lines[number]
-        if is_blank(line):
+        if line[:1] in PLAIN_STARTS and label.quote == 0 and not label.text.table:
+            begun = True
+        elif is_blank(line):
             if begun:
                 return number
         elif _is_end(line, label, begun or number in scanned.closing):

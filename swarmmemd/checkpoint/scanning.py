@@ -5,6 +5,7 @@ from collections import deque
 import msgspec
 
 from swarmmemd.checkpoint.lines import (
+    PLAIN_STARTS,
     LabelText,
     fence,
     is_blank,
@@ -20,8 +21,6 @@ FEWEST_LABELS = 4
 """Fewer are no block."""
 
 _ABOVE = 5
-_PLAIN_STARTS = frozenset("aeghijklmopqtuvwxyzAEGHIJKLMOPQTUVWXYZ")
-"""No label begins with one of these letters, and no other structure: most lines of a message end here."""
 _LABEL_STARTS = frozenset("bcdfnrsBCDFNRS")
 """A line that begins with one of these is a label or plain text, and nothing else."""
 
@@ -61,8 +60,12 @@ def scan(text: str) -> Scanned:
     if not may_hold_state(text):
         return Scanned([], [], frozenset())
     lines = text.splitlines()
-    for number, line in enumerate(lines):
-        scanner.read(number, line)
+    done = 0
+    for number in [number for number, line in enumerate(lines) if line[:1] not in PLAIN_STARTS]:
+        if done < number:
+            scanner.read_plain(lines[max(done, number - _ABOVE) : number])
+        scanner.read(number, lines[number])
+        done = number + 1
     return Scanned(lines, scanner.labels, frozenset(scanner.closing))
 
 
@@ -80,13 +83,14 @@ class _Scanner:
         self._hopeless = False
         """Whether the STATE label before the newest one has too few labels, and ends where the newest one stands."""
 
+    def read_plain(self, lines: list[str]) -> None:
+        """The last of some lines in a row that are plain text."""
+        if self._open:
+            self._leave_quotes(0)
+        self._above.extendleft([Above(line, self._in_value) for line in lines])
+
     def read(self, number: int, line: str) -> None:
-        first = line[:1]
-        if first in _PLAIN_STARTS:
-            if self._open:
-                self._leave_quotes(0)
-            self._above.appendleft(Above(line, self._in_value))
-        elif first in _LABEL_STARTS:
+        if line[:1] in _LABEL_STARTS:
             self._worded(number, line)
         elif is_blank(line):
             self._in_value = False
@@ -156,4 +160,7 @@ class _Scanner:
     def _stands_at(self, depth: int) -> bool:
         """Whether all labels from the newest STATE on stand as deep as the line that is read."""
         fences = len(self._open)
-        return all(one.quote == depth and one.fences == fences for one in self.labels[self._newest :])
+        for one in self.labels[self._newest :]:  # noqa: SIM110
+            if one.quote != depth or one.fences != fences:
+                return False
+        return True

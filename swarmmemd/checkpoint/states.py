@@ -53,7 +53,12 @@ def _read(value: str) -> CheckpointState | None:
 
 def is_stateful(value: str) -> bool:
     """A known state, or the form's choice or placeholder for one."""
-    return value.lstrip(EDGE).startswith("<") or _WORD.match(_said(value)) is not None
+    return _is_stateful(value[:_READ]) or value.lstrip(EDGE).startswith("<")
+
+
+@lru_cache(maxsize=64)
+def _is_stateful(value: str) -> bool:
+    return _WORD.match(_said(value)) is not None
 
 
 def _said(value: str) -> str:

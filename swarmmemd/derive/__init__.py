@@ -10,21 +10,26 @@ import msgspec
 from msgspec.structs import replace
 
 from swarmmemd.derive.chat import HOLD, begin, floor, look_at_chat
-from swarmmemd.derive.draft import Draft, Expect, HeardOf, Known, Safe, Version
+from swarmmemd.derive.draft import Draft, Expect, HeardOf, Known, Recall, Safe, Version
 from swarmmemd.derive.handoffs import look_at_handoffs, render_missing
 from swarmmemd.derive.ledger import close_missions, open_missions
 from swarmmemd.derive.posts import look_at_posts
 from swarmmemd.derive.runtime import blocked_at, judge, learn, take_up
 from swarmmemd.derive.transcripts import look_at_transcripts
-from swarmmemd.model import Event
+from swarmmemd.model import Event, MissionId
 from swarmmemd.observation import Chat, Message, Observation, Runtime
-from swarmmemd.state import Heard, WorkerState
+from swarmmemd.state import Heard, MissionState, WorkerState
 
-__all__ = ["HOLD", "Derived", "HeardOf", "Known", "Safe", "Version", "derive", "floor"]
+__all__ = ["HOLD", "Derived", "HeardOf", "Known", "Recall", "Safe", "Version", "derive", "floor"]
 
 
 def _nothing(key: object) -> None:
     """Nothing was heard before."""
+
+
+def _none(missions: object) -> Mapping[MissionId, MissionState]:
+    """No mission rests."""
+    return {}
 
 
 class Derived(msgspec.Struct, frozen=True):
@@ -40,6 +45,8 @@ class Derived(msgspec.Struct, frozen=True):
     """Posts that cannot be taken, by their ids, and why."""
     heard: Mapping[str, Heard] = {}
     """What is known now of texts of the chat, by their keys."""
+    recalled: Mapping[MissionId, MissionState] = {}
+    """Missions that came back into the state, as they were."""
 
 
 def derive(
@@ -49,14 +56,16 @@ def derive(
     safe: Safe = str,
     heard: HeardOf = _nothing,
     expect: Expect = _nothing,
+    recall: Recall = _none,
 ) -> Derived:
     """The events between what was recorded (`state`) and what is there now (`seen`).
 
     `known` tells whether an event of this id was recorded before. A part of `seen` that could not be read
     changes nothing. `safe` is what is done to each text of an event, after its id is made from the whole one.
     `heard` tells what is known of a text of the chat; `expect` hears before of the keys it will be asked for.
+    `recall` gives the missions that rest, which are not in `state`.
     """
-    draft = Draft(state, seen, known, safe, heard, expect)
+    draft = Draft(state, seen, known, safe, heard, expect, recall)
     view = seen.runtime if isinstance(seen.runtime, Runtime) else None
     draft.state = replace(draft.state, floor=floor(state, view, seen.at))
     open_missions(draft)
@@ -78,6 +87,7 @@ def derive(
         refused=draft.refused,
         rejected=draft.rejected,
         heard=draft.newly_heard,
+        recalled=draft.missions.recalled,
     )
 
 

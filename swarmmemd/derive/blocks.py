@@ -2,7 +2,6 @@
 
 from swarmmemd.derive.draft import Draft
 from swarmmemd.derive.ledger import complete, ledger_knows
-from swarmmemd.fold import number_of
 from swarmmemd.foreign import said_digest
 from swarmmemd.identity import digest, event_id, fold
 from swarmmemd.model import BLOCKING, Checkpoint, CheckpointState, EventId, EventType
@@ -92,10 +91,11 @@ def _id(draft: Draft, dispatch: Dispatch, block: Checkpoint, occurrence: int) ->
 def _complete_by_worker(draft: Draft, dispatch: Dispatch, at: int) -> None:
     """DONE of the newest dispatch completes a mission that no ledger decides about."""
     mission = dispatch.mission
-    if mission is None or dispatch.number < number_of(draft.state, mission):
+    known = draft.missions.get(mission) if mission else None
+    if known is None or dispatch.number < known.dispatches:
         return
-    if not ledger_knows(draft, mission) and not draft.state.missions[mission].closed:
-        complete(draft, mission, at, by="worker")
+    if not ledger_knows(draft, known.mission) and not known.closed:
+        complete(draft, known, at, by="worker")
 
 
 def _type(block: Checkpoint) -> EventType:

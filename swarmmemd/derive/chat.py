@@ -296,7 +296,7 @@ class _Reading:
 
     def _lifecycle(self, message: Message, said: Token) -> None:
         dispatch = self._of_prompt(message) or current_at(self._draft.state, message.at)
-        mission = self._draft.state.missions.get(dispatch.mission) if dispatch and dispatch.mission else None
+        mission = self._draft.missions.get(dispatch.mission) if dispatch and dispatch.mission else None
         if dispatch is None:
             return
         if said is Token.HANDOFF:

@@ -1,10 +1,11 @@
 """The events of one look while they are being found: each is folded at once, so the next one sees it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from swarmmemd.cut import shortened
 from swarmmemd.fold import LINE_KEPT, fold, number_of
@@ -13,13 +14,15 @@ from swarmmemd.identity import event_id
 from swarmmemd.model import AssignmentId, Event, EventId, EventType, MissionId
 from swarmmemd.observation import Message, Observation
 from swarmmemd.record import bounded
-from swarmmemd.state import Dispatch, Heard, WorkerState
+from swarmmemd.state import Dispatch, Heard, MissionState, WorkerState
 
 Known = Callable[[EventId], bool]
 HeardOf = Callable[[str], Heard | None]
 """What is known of a text of the chat, by its key."""
 Expect = Callable[[Sequence[str]], object]
 """Is told of keys that will be asked for, so that they can be asked for together."""
+Recall = Callable[[Sequence[MissionId]], Mapping[MissionId, MissionState]]
+"""Which of these missions are the worker's, with their states: those that rest are not in the worker's."""
 Safe = Callable[[str], str]
 """A text as it may stand in a worker's own memory; with `redact.local`, without its secrets."""
 Words = tuple[str | None, ...]
@@ -47,8 +50,10 @@ class Draft:
         safe: Safe,
         heard: HeardOf,
         expect: Expect = lambda keys: None,
+        recall: Recall = lambda missions: {},
     ) -> None:
         self.state = state
+        self.missions = Missions(self, recall)
         self.met = state.look.met
         """Whether the worker was met before this look, and the journal remembers it."""
         self.seen = seen
@@ -124,7 +129,7 @@ class Draft:
             mission, assignment, number = dispatch.mission, dispatch.assignment, dispatch.number
         else:
             mission = dispatch
-            number = number_of(self.state, mission) if number is None else number
+            number = self.number_of(mission) if number is None else number
         id = event_id(self.state.worker, mission, number, type, words, occurrence)
         if self.has(id):
             return False
@@ -142,8 +147,14 @@ class Draft:
         )
         self._new.add(id)
         self.events.append(event)
+        self.missions.wake(mission)
         self.state = fold(self.state, event, number)
         return True
+
+    def number_of(self, mission: MissionId | None) -> int:
+        """How many dispatches of the mission there were."""
+        self.missions.wake(mission)
+        return number_of(self.state, mission)
 
     def _safe_detail(self, detail: dict[str, Any]) -> dict[str, Any]:
         safe = self._safe
@@ -151,7 +162,42 @@ class Draft:
 
     def start_mission(self, mission: MissionId, title: str, task: str | None, at: int) -> None:
         """The mission's `mission-start`, unless the worker has it already."""
-        if mission in self.state.missions:
+        if mission in self.missions:
             return
         detail = {"task": shortened(self._safe(task), LINE_KEPT)} if task else {}
         self.once(EventType.MISSION_START, mission, (), at=at, summary=title, detail=detail, number=0)
+
+
+class Missions:
+    """The worker's missions by their ids. One that rests comes back into the state when it is asked for."""
+
+    def __init__(self, draft: Draft, recall: Recall) -> None:
+        self._draft = draft
+        self._recall = recall
+        self._asked: set[MissionId] = set()
+        self.recalled: dict[MissionId, MissionState] = {}
+        """Those that came back, as they were."""
+
+    def get(self, mission: MissionId) -> MissionState | None:
+        """The mission; None where it is none of the worker's."""
+        self.wake(mission)
+        return self._draft.state.missions.get(mission)
+
+    def __contains__(self, mission: object) -> bool:
+        return isinstance(mission, str) and self.get(MissionId(mission)) is not None
+
+    def wake(self, mission: MissionId | None) -> None:
+        """Brings the mission back, if it is one that rests."""
+        state = self._draft.state
+        if mission is None or mission in state.missions or mission in self._asked:
+            return
+        self._asked.add(mission)
+        if found := self._recall((mission,)):
+            self.recalled.update(found)
+            self._draft.state = replace(state, missions={**state.missions, **found})
+
+    def resting(self, missions: Sequence[MissionId]) -> Mapping[MissionId, MissionState]:
+        """Those of these missions that rest; they stay at rest."""
+        awake = self._draft.state.missions
+        new = [mission for mission in missions if mission not in awake]
+        return self._recall(new) if new else {}

@@ -17,13 +17,13 @@ def look_at_handoffs(draft: Draft) -> None:
     """Each file is kept as a version; a usable one that the daemon did not render is an event."""
     for file in draft.seen.handoffs:
         text = file.data.decode("utf-8", "replace")
-        found = read_handoff(text, draft.state.worker, draft.state.missions.keys())
+        found = read_handoff(text, draft.state.worker, draft.missions)
         if not _has_the_name_of_one(draft, file, found):
             continue
         current = draft.state.current
         mission = found.mission or file.named or (current.mission if current else None)
         # As past missions are, a handoff of one is base line: it counts when the mission becomes the worker's.
-        base = not draft.met and mission not in draft.state.missions
+        base = not draft.met and (mission is None or mission not in draft.missions)
         take(draft, file, found, mission, counts=not base)
 
 
@@ -54,7 +54,7 @@ def take(
 
 def _has_the_name_of_one(draft: Draft, file: HandoffFile, found: Handoff) -> bool:
     """A handoff is named `latest.md` or after a mission: one of the worker's, or the one that its text names."""
-    return file.named is None or file.named == found.mission or file.named in draft.state.missions
+    return file.named is None or file.named == found.mission or file.named in draft.missions
 
 
 def _written_at_home(draft: Draft, file: HandoffFile, found: Handoff, mission: MissionId | None) -> None:
@@ -62,7 +62,7 @@ def _written_at_home(draft: Draft, file: HandoffFile, found: Handoff, mission: M
     at the place where we mirror it. After a start without a journal every text comes again."""
     if mission is None or not file.local or file.path == mirror(mission):
         return
-    known, counts = draft.state.missions.get(mission), rank(found.author, file.local)
+    known, counts = draft.missions.get(mission), rank(found.author, file.local)
     if draft.met or known is None or known.handoff is None or known.handoff.rank < counts:
         _keep(draft, mission, file.sha256, counts)
 
@@ -71,7 +71,7 @@ def _written(
     draft: Draft, file: HandoffFile, found: Handoff, mission: MissionId | None, at: int, mirrored: bool
 ) -> bool:
     name = file.path.rpartition("/")[2]
-    known = draft.state.missions.get(mission) if mission else None
+    known = draft.missions.get(mission) if mission else None
     return draft.once(
         EventType.HANDOFF_WRITTEN,
         mission,
@@ -121,7 +121,7 @@ def _keep(draft: Draft, mission: MissionId | None, digest: str, counts: int) -> 
     that counts for more than its event says."""
     if mission is None:
         return
-    known = draft.state.missions.get(mission) or MissionState(mission=mission)
+    known = draft.missions.get(mission) or MissionState(mission=mission)
     draft.state = msgspec.structs.replace(
         with_mission(draft.state, kept(known, Kept(digest, counts))), handed_off=mission
     )

@@ -5,8 +5,11 @@ from msgspec.structs import replace
 from swarmmemd.derive.draft import Draft
 from swarmmemd.fold import NOTE_CANCELLED, is_open, with_mission
 from swarmmemd.model import EventType, MissionId
-from swarmmemd.observation import LedgerMission, LedgerState
+from swarmmemd.observation import CLOSED, Ledger, LedgerMission, LedgerState
 from swarmmemd.state import MissionState
+
+_AT_ONCE = 1000
+"""Missions at rest that are looked at together: a ledger may name many thousand."""
 
 
 def open_missions(draft: Draft) -> None:
@@ -25,10 +28,25 @@ def close_missions(draft: Draft) -> None:
     ledger = draft.seen.ledger
     if ledger is None:
         return
-    for known in tuple(draft.state.missions.values()):
-        mission = ledger.missions.get(known.mission)
-        if mission is not None:
-            _take_over(draft, known, mission)
+    _wake(draft, ledger)
+    # Always in the same order, whatever came back when.
+    for id in sorted(draft.state.missions.keys() & ledger.missions.keys()):
+        _take_over(draft, draft.state.missions[id], ledger.missions[id])
+
+
+def _wake(draft: Draft, ledger: Ledger) -> None:
+    """Brings back those missions at rest of which the ledger says anything new."""
+    news = draft.seen.ledger_news
+    named = tuple(ledger.missions) if news is None else news
+    for start in range(0, len(named), _AT_ONCE):
+        some = named[start : start + _AT_ONCE]
+        for id, known in draft.missions.resting(some).items():
+            if _may_be_news(known, ledger.missions[id]):
+                draft.missions.wake(id)
+
+
+def _may_be_news(known: MissionState, mission: LedgerMission) -> bool:
+    return known.ledger is not mission.state or (mission.state in CLOSED and not known.closed)
 
 
 def ledger_knows(draft: Draft, mission: MissionId) -> bool:
@@ -36,7 +54,7 @@ def ledger_knows(draft: Draft, mission: MissionId) -> bool:
     ledger = draft.seen.ledger
     if ledger is not None:
         return mission in ledger.missions
-    known = draft.state.missions.get(mission)
+    known = draft.missions.get(mission)
     return known is not None and known.ledger is not None
 
 
@@ -50,7 +68,7 @@ def _take_over(draft: Draft, known: MissionState, mission: LedgerMission) -> Non
         return
     at = draft.capped(mission.updated)
     if mission.state is LedgerState.COMPLETE:
-        complete(draft, known.mission, at, by="ledger")
+        complete(draft, known, at, by="ledger")
     elif mission.state is LedgerState.CANCELLED:
         draft.once(
             EventType.NOTE,
@@ -63,13 +81,12 @@ def _take_over(draft: Draft, known: MissionState, mission: LedgerMission) -> Non
         )
 
 
-def complete(draft: Draft, mission: MissionId, at: int, by: str) -> None:
+def complete(draft: Draft, known: MissionState, at: int, by: str) -> None:
     """The mission's `complete`, at most once for each dispatch of it."""
-    known = draft.state.missions[mission]
     summary = f"Mission complete: {known.title}" if known.title else "Mission complete"
     draft.once(
         EventType.COMPLETE,
-        mission,
+        known.mission,
         (),
         at=at,
         summary=summary,

@@ -4,7 +4,7 @@ The ordinary derivation plays it on a state of its own; what is known already is
 docs/contracts.md, "Backfill".
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from msgspec.structs import replace
 
@@ -13,7 +13,7 @@ from swarmmemd.derive.blocks import checkpoint
 from swarmmemd.derive.classify import IN_PROGRESS, is_control_plane
 from swarmmemd.derive.draft import Draft, Safe
 from swarmmemd.fold import DISPATCHES_KEPT, LEDGER, is_open
-from swarmmemd.model import Event, EventId, WorkerId
+from swarmmemd.model import Event, EventId, MissionId, WorkerId
 from swarmmemd.observation import (
     CLOSED,
     Chat,
@@ -76,14 +76,12 @@ class Past:
             self._take(draft)
         self._look(ledger=ledger)
 
-    def news(self, known: WorkerState | None) -> tuple[WorkerState, tuple[Event, ...]]:
-        """The events of the missions that are not known, and the state with them. What is current stays current."""
+    def news(
+        self, known: WorkerState | None, recorded: Container[MissionId]
+    ) -> tuple[WorkerState, tuple[Event, ...]]:
+        """The events of the missions that are not recorded, and the state with them. What is current stays current."""
         before = known or WorkerState(worker=self.state.worker)
-        new = {
-            m: state
-            for m, state in self.state.missions.items()
-            if m not in before.missions and state.dispatches
-        }
+        new = {m: state for m, state in self.state.missions.items() if m not in recorded and state.dispatches}
         events = tuple(e for e in self.events if e.mission in new and e.at >= self._since)
         old = [d for d in self.state.dispatches if d.mission in new]
         dispatches = (*old, *before.dispatches)[-DISPATCHES_KEPT:]

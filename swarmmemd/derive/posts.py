@@ -11,7 +11,7 @@ from swarmmemd.derive.draft import Draft
 from swarmmemd.derive.handoffs import take
 from swarmmemd.derive.ledger import complete
 from swarmmemd.derive.whose import current_at
-from swarmmemd.fold import MIRRORED, first_line, number_of
+from swarmmemd.fold import MIRRORED, first_line
 from swarmmemd.handoff import mirror, read_handoff, sha256
 from swarmmemd.model import Checkpoint, CheckpointState, EventId, EventType, MissionId, checkpoint_state
 from swarmmemd.observation import HandoffFile, Post
@@ -63,9 +63,7 @@ def _add(draft: Draft, post: Post, mission: MissionId | None) -> EventId | None:
     elif post.type is EventType.MISSION_START and mission is not None:
         draft.start_mission(mission, first_line(post.text) or mission, post.text, at)
     elif post.type is EventType.COMPLETE and mission is not None:
-        if mission not in draft.state.missions or not draft.state.missions[mission].closed:
-            draft.start_mission(mission, mission, None, at)
-            complete(draft, mission, at, by=POSTED)
+        _completed(draft, mission, at)
     elif post.type is EventType.DISPATCH:
         _dispatched(draft, post, mission, at)
     else:
@@ -73,8 +71,15 @@ def _add(draft: Draft, post: Post, mission: MissionId | None) -> EventId | None:
     return None
 
 
+def _completed(draft: Draft, mission: MissionId, at: int) -> None:
+    draft.start_mission(mission, mission, None, at)
+    known = draft.missions.get(mission)
+    if known is not None and not known.closed:
+        complete(draft, known, at, by=POSTED)
+
+
 def _plain(draft: Draft, post: Post, mission: MissionId | None, at: int) -> None:
-    known = draft.state.missions.get(mission) if mission else None
+    known = draft.missions.get(mission) if mission else None
     draft.once(
         post.type,
         mission,
@@ -105,14 +110,14 @@ def _dispatched(draft: Draft, post: Post, mission: MissionId | None, at: int) ->
         at=at,
         summary=first_line(post.text) or "Dispatched without a task text",
         detail={"task": post.text, "mode": POSTED},
-        number=number_of(draft.state, mission) + 1,
+        number=draft.number_of(mission) + 1,
         assignment=post.assignment,
     )
     draft.note_task(draft.state.dispatches[-1], post.text)
 
 
 def _handoff(draft: Draft, post: Post, mission: MissionId | None) -> None:
-    found = read_handoff(post.text, draft.state.worker, draft.state.missions.keys())
+    found = read_handoff(post.text, draft.state.worker, draft.missions)
     if found.refused is not None:
         draft.rejected[post.id] = found.refused
         return

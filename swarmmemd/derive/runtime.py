@@ -21,7 +21,7 @@ from swarmmemd.derive.classify import (
     stated,
 )
 from swarmmemd.derive.draft import Draft
-from swarmmemd.fold import CONTROL_PLANE, NOTE_LATE_BLOCK, NOTE_RESET, NOTE_STOPPED, first_line, number_of
+from swarmmemd.fold import CONTROL_PLANE, NOTE_LATE_BLOCK, NOTE_RESET, NOTE_STOPPED, first_line
 from swarmmemd.identity import digest, event_id
 from swarmmemd.model import Checkpoint, CheckpointState, EventId, EventType
 from swarmmemd.observation import Phase, Runtime
@@ -143,7 +143,7 @@ def _dispatch(draft: Draft, view: Runtime) -> Dispatch:
         ledger = draft.seen.ledger.missions.get(view.mission) if draft.seen.ledger else None
         title = ledger.title if ledger else first_line(view.task) or view.mission
         draft.start_mission(view.mission, title, view.task, at)
-    number = number_of(draft.state, view.mission) + 1
+    number = draft.number_of(view.mission) + 1
     summary = first_line(view.task) or first_line(view.control_message) or "Dispatched without a task text"
     draft.once(
         EventType.DISPATCH,

@@ -54,7 +54,8 @@ def _take(draft: Draft, text: TranscriptText, block: Checkpoint, first: bool) ->
 
 def _outside(draft: Draft) -> Dispatch:
     """Nothing was dispatched: the worker has its work from the ledger, or from nobody that is known."""
-    open_ones = [m for m in draft.state.missions.values() if is_open(m.ledger)]
+    missions = draft.state.missions
+    open_ones = [missions[id] for id in sorted(missions) if is_open(missions[id].ledger)]
     newest = max(open_ones, key=lambda mission: mission.updated, default=None)
     return Dispatch(mission=newest.mission if newest else None, assignment=None, number=0, at=0, task="")
 

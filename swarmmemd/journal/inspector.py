@@ -7,8 +7,6 @@ from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from swarmmemd.errors import JournalError
 from swarmmemd.journal.audits import AuditState, audit_state
 from swarmmemd.journal.follower import Follower
@@ -23,7 +21,7 @@ from swarmmemd.journal.values import (
     recorded,
 )
 from swarmmemd.mending import Owner
-from swarmmemd.model import WorkerId, utc_day
+from swarmmemd.model import MissionId, WorkerId, utc_day
 from swarmmemd.state import MissionState, WorkerState
 
 _AT_ONCE = 500
@@ -52,13 +50,19 @@ class Inspector(Follower):
         return int(self._rows("SELECT count(*) FROM event")[0][0])
 
     def state(self, worker: WorkerId) -> WorkerState:
-        """The worker's state, with its missions."""
+        """The worker's state, without its missions."""
         rows = self._rows("SELECT state FROM worker WHERE worker = ?", worker)
-        if not rows:
-            return WorkerState(worker=worker)
-        missions = self._rows("SELECT state FROM mission WHERE worker = ?", worker)
-        states = [kept_mission(state) for (state,) in missions]
-        return replace(kept_worker(rows[0][0]), missions={one.mission: one for one in states})
+        return kept_worker(rows[0][0]) if rows else WorkerState(worker=worker)
+
+    def missions(self, worker: WorkerId) -> list[MissionId]:
+        """The ids of the worker's missions, in their order."""
+        sql = "SELECT mission FROM mission WHERE worker = ?"
+        return sorted(MissionId(mission) for (mission,) in self._rows(sql, worker))
+
+    def mission(self, worker: WorkerId, mission: MissionId) -> MissionState | None:
+        """The worker's mission; None where it has none of that id."""
+        rows = self._rows("SELECT state FROM mission WHERE worker = ? AND mission = ?", worker, mission)
+        return kept_mission(rows[0][0]) if rows else None
 
     def current(self, worker: WorkerId) -> MissionState | None:
         """The mission of the worker's newest dispatch; without one the mission that was heard of last."""

@@ -75,7 +75,7 @@ def _handoffs(db: sqlite3.Connection, before: int) -> list[tuple[str, str]]:
     counted = {
         (worker, state.handoff.sha256)
         for worker in {worker for worker, _ in rows}
-        for (data,) in db.execute("SELECT state FROM mission WHERE worker = ?", (worker,)).fetchall()
+        for (data,) in db.execute("SELECT state FROM mission WHERE worker = ?", (worker,))
         if (state := kept_mission(data)).handoff
     }
     return [row for row in rows if row not in counted]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.structs import astuple, replace
+from msgspec.structs import asdict, astuple, replace
 
 from swarmmemd.audit import Head, Written
 from swarmmemd.durable import Mark, Version
@@ -34,6 +34,7 @@ from swarmmemd.journal.values import (
 )
 from swarmmemd.model import EventId, MissionId, WorkerId
 from swarmmemd.record import encode
+from swarmmemd.rest import awake, rests
 from swarmmemd.seam import seam
 from swarmmemd.state import Heard, MissionState, WorkerState
 
@@ -46,6 +47,20 @@ _COUNT_RENDERED = (
 _HEARD = ", ".join(Heard.__struct_fields__)
 _ASKED_AT_ONCE = 500
 """Keys in one statement: fewer than any SQLite allows."""
+
+_FEW = 50
+"""Missions up to which each is looked for by itself. Of many, most are other workers'."""
+_PAGE = 500
+"""Missions that are read together where all are gone through."""
+
+
+class _Awake(msgspec.Struct):
+    """What stands in a worker's row beside its state: the missions that do not rest. None in an older row."""
+
+    awake: tuple[MissionId, ...] | None = None
+
+
+_awake_decoder = msgspec.json.Decoder(_Awake)
 
 
 class Journal:
@@ -97,13 +112,47 @@ class Journal:
     # Reading
 
     def load(self, worker: WorkerId) -> WorkerState | None:
-        """The worker's state; None for one that was never met."""
+        """The worker's state, without the missions that rest; None for one that was never met."""
         row = self._row("SELECT state FROM worker WHERE worker = ?", worker)
         if row is None:
             return None
-        rows = self._rows("SELECT state FROM mission WHERE worker = ?", worker)
-        missions = {mission.mission: mission for mission in (kept_mission(state) for (state,) in rows)}
-        return replace(kept_worker(row[0]), missions=missions)
+        state, known = kept_worker(row[0]), _awake_decoder.decode(row[0]).awake
+        if known is not None:
+            return replace(state, missions=self.missions(worker, known))
+        pages = self._pages(worker)
+        return replace(state, missions={m.mission: m for m in pages if not rests(state, m)})
+
+    def _pages(self, worker: WorkerId) -> Iterator[MissionState]:
+        """All missions of the worker, one after the other."""
+        sql = "SELECT state FROM mission WHERE worker = ? AND mission > ? ORDER BY mission LIMIT ?"
+        last = ""
+        while page := [kept_mission(row) for (row,) in self._rows(sql, worker, last, _PAGE)]:
+            yield from page
+            last = page[-1].mission
+
+    def mission(self, worker: WorkerId, mission: MissionId) -> MissionState | None:
+        """The worker's mission; None where it has none of that id."""
+        return self.missions(worker, (mission,)).get(mission)
+
+    def missions(self, worker: WorkerId, ids: Sequence[MissionId]) -> dict[MissionId, MissionState]:
+        """Which of these missions are the worker's, with their states."""
+        found: dict[MissionId, MissionState] = {}
+        if len(ids) > _FEW:
+            rows = self._rows("SELECT mission FROM mission WHERE worker = ?", worker)
+            ids = sorted({MissionId(mission) for (mission,) in rows}.intersection(ids))
+        for start in range(0, len(ids), _ASKED_AT_ONCE):
+            some = ids[start : start + _ASKED_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            sql = f"SELECT state FROM mission WHERE worker = ? AND mission IN ({marks})"
+            states = (kept_mission(row) for (row,) in self._rows(sql, worker, *some))
+            found.update((state.mission, state) for state in states)
+        return found
+
+    def missions_after(self, worker: str, mission: str, count: int) -> list[tuple[WorkerId, MissionState]]:
+        """The next missions of all workers behind this one, in the order of their ids."""
+        sql = "SELECT worker, state FROM mission WHERE (worker, mission) > (?, ?) ORDER BY worker, mission LIMIT ?"
+        rows = self._rows(sql, worker, mission, count)
+        return [(WorkerId(whose), kept_mission(state)) for whose, state in rows]
 
     def knows(self, id: EventId) -> bool:
         """Whether an event of this id is recorded."""
@@ -418,8 +467,8 @@ class Journal:
 
     def _state(self, change: Change) -> None:
         before, after = change.before, change.after
-        bare = msgspec.json.encode(replace(after, missions={}))
-        if before is None or bare != msgspec.json.encode(replace(before, missions={})):
+        bare = _bare(after)
+        if before is None or bare != _bare(before):
             self._db.execute("INSERT OR REPLACE INTO worker VALUES (?, ?)", (after.worker, bare))
         known = before.missions if before else {}
         for mission in after.missions.values():
@@ -429,3 +478,8 @@ class Journal:
                 self._archived.discard(key)
                 row = (*key, msgspec.json.encode(mission), 0 if mission.completed else 1)
                 self._db.execute("INSERT OR REPLACE INTO mission VALUES (?, ?, ?, 0, ?)", row)
+
+
+def _bare(state: WorkerState) -> bytes:
+    """The worker's row: its state without the missions, and which of them a start needs."""
+    return msgspec.json.encode({**asdict(state), "missions": {}, "awake": sorted(awake(state))})

@@ -3,7 +3,7 @@
 docs/architecture.md, "Idempotent append"; docs/contracts.md, "Beside another writer".
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import ExitStack
 
 from swarmmemd import layout
@@ -13,6 +13,7 @@ from swarmmemd.journal import FileMark, Journal, Recorded
 from swarmmemd.layout import Place
 from swarmmemd.memory.appends import Missing, missing_entries, missing_lines
 from swarmmemd.memory.audit import Auditor
+from swarmmemd.memory.held import OfMissions
 from swarmmemd.memory.obstacles import Stillness
 from swarmmemd.model import Event, MissionId, WorkerId
 from swarmmemd.record import decode
@@ -40,7 +41,7 @@ class GrowingFiles:
         self._auditor = auditor
         self._stillness = stillness
         self.settle = settle
-        self._shared: dict[tuple[WorkerId, MissionId], bool] = {}
+        self._shared: OfMissions[bool] = OfMissions()
 
     def episode(
         self,
@@ -83,16 +84,19 @@ class GrowingFiles:
         with ExitStack() as opened:
             self._append(profile, worker, layout.events(mission), records, missing, now, opened)()
 
+    def let_go(self, worker: WorkerId, kept: Container[MissionId]) -> None:
+        """The worker's other missions rest."""
+        self._shared.keep(worker, kept)
+
     def _lines_before(
         self, worker: WorkerId, mission: MissionId, start: int, tail: bytes, file: Appending
     ) -> list[bytes]:
         """Other writers' lines before the known position, where there are other writers."""
-        key = (worker, mission)
-        if not self._shared.get(key, True) and not _has_foreign(tail):
+        if self._shared.get(worker, mission) is False and not _has_foreign(tail):
             return []
         begin = max(0, start - _LOOK_BACK)
         lines = file.read(begin, start - begin).split(b"\n")[1 if begin else 0 :]
-        self._shared[key] = any(map(_is_foreign, lines)) or _has_foreign(tail)
+        self._shared.put(worker, mission, any(map(_is_foreign, lines)) or _has_foreign(tail))
         return [line for line in lines if _is_foreign(line)]
 
     def _append(

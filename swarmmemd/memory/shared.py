@@ -20,12 +20,12 @@ from swarmmemd.durable import (
     make_root,
     read_file,
     sweep_temporaries,
-    versions_below,
 )
 from swarmmemd.errors import StorageError, system_error
 from swarmmemd.handoff import OWN, Author, sha256
 from swarmmemd.journal import Journal, KeptHandoff, Placing
 from swarmmemd.layout import Place
+from swarmmemd.memory.archived import PARTS, Archived
 from swarmmemd.memory.audit import Auditor
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, obstacle, put
 from swarmmemd.memory.versions import Versions
@@ -36,9 +36,9 @@ from swarmmemd.state import MissionState, WorkerState
 
 _LIMIT = 256 * 1024 * 1024
 _HANDOFF_LIMIT = 4 * 1024 * 1024
-PARTS = (layout.SUMMARY, layout.EVENTS, layout.HANDOFF)
-"""What is archived of a worker's mission."""
 _MARK = re.compile(r"\[REDACTED:([a-z0-9-]+)\]")
+_SWEPT = 512
+"""Folders of which is known that no left-overs are in them. To look again costs a listing."""
 _RESTORED = 2
 """Once put there, once put back: more would be a fight."""
 
@@ -62,11 +62,8 @@ class SharedMemory:
         self._versions = versions
         self._auditor = auditor
         self._claim = claim
-        self._swept: set[tuple[str, ...]] = set()
-        self._archived: dict[tuple[WorkerId, MissionId], _Parts] = {}
-        self._again: set[tuple[WorkerId, MissionId]] = set()
-        self._believed = True
-        """Copies as new as their parts count as true, those that another run has made too."""
+        self._swept: dict[tuple[str, ...], None] = {}
+        self.archived = Archived(root, profiles_root, journal)
         self.counts: dict[str, int] = {}
         self.overwritten: dict[WorkerId, str] = {}
 
@@ -76,7 +73,7 @@ class SharedMemory:
         shown = state.missions.get(state.handed_off) if state.handed_off else None
         if shown is not None and shown.handoff is not None and not shown.handoff.local:
             steps.append(partial(self._mirror, state.worker, shown))
-        again = [mission for worker, mission in self._again if worker == state.worker]
+        again = self.archived.again(state.worker)
         if missions := dict.fromkeys([*self._journal.not_archived(state.worker), *again]):
             # What is archived is what is there: not before the mission's own files are true.
             waiting = {record.event.mission for record in self._journal.waiting(state.worker)}
@@ -101,39 +98,8 @@ class SharedMemory:
 
     def _archive(self, worker: WorkerId, mission: MissionId, root: Directory) -> None:
         self.archive(root, mission)
-        self._again.discard((worker, mission))
+        self.archived.done(worker, mission)
         self._journal.settle(archived=[(worker, mission)])
-
-    def changed(self, worker: WorkerId, mission: MissionId) -> bool:
-        """Whether somebody has changed a part of a completed mission since it was archived: then the next `apply`
-        archives it again. For the sweep: stats only."""
-        key, parts = (worker, mission), self._parts(worker, mission)
-        if parts is None:
-            return False
-        if key not in self._archived and self._believed and not self._is_newer(worker, mission, parts):
-            self._archived[key] = parts
-        if self._archived.get(key) == parts:
-            return False
-        self._again.add(key)
-        return True
-
-    def redact_anew(self) -> None:
-        """What was archived was redacted otherwise: all of it counts as changed."""
-        self._archived.clear()
-        self._believed = False
-
-    def _parts(self, worker: WorkerId, mission: MissionId) -> "_Parts | None":
-        known = self._archived.get((worker, mission))
-        return _versions(layout.profile(self._profiles, worker), layout.summary(mission), known)
-
-    def _is_newer(self, worker: WorkerId, mission: MissionId, parts: "_Parts") -> bool:
-        copies = _versions(self._root, layout.archived(mission, worker, layout.SUMMARY))
-        if copies is None:
-            return False  # somebody has deleted the archive: it is made again by hand
-        return any(
-            part is not None and (copy is None or part.mtime_ns > copy.mtime_ns)
-            for part, copy in zip(parts, copies, strict=True)
-        )
 
     def archive_by_hand(self, mission: MissionId) -> int | None:
         """Archives a mission now. None if no worker has completed it. Raises `StorageError`."""
@@ -165,7 +131,9 @@ class SharedMemory:
             except OSError:
                 folder.close()
                 raise
-            self._swept.add(place.folders)
+            self._swept[place.folders] = None
+            if len(self._swept) > _SWEPT:
+                del self._swept[next(iter(self._swept))]
         return folder
 
     # The latest handoff
@@ -246,8 +214,7 @@ class SharedMemory:
     def _worker(self, root: Directory, worker: WorkerId, state: MissionState) -> int:
         mission, place, changed = state.mission, layout.summary(state.mission), 0
         kept_local = state.handoff is not None and state.handoff.local
-        if (parts := self._parts(worker, mission)) is not None:
-            self._archived[worker, mission] = parts
+        self.archived.reads(worker, mission)
         try:
             with (
                 Directory.root(layout.profile(self._profiles, worker)) as profile,
@@ -318,15 +285,6 @@ def _author(there: KeptHandoff | None) -> str:
     if there is None or there.author is Author.NOBODY:
         return "another program"
     return there.author.value
-
-
-_Parts = tuple[Version | None, ...]
-"""The versions of the parts of a mission, in the order of `PARTS`."""
-
-
-def _versions(root: Path, place: Place, known: _Parts | None = None) -> _Parts | None:
-    """The versions of the parts in the folder of `place`; None where there is no such folder."""
-    return versions_below(root, place.folders, PARTS, known)
 
 
 def _parts(folder: Directory, worker: str) -> dict[str, bytes] | None:

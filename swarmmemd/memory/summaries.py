@@ -4,7 +4,7 @@ A writer that had the file open while it was replaced writes into the version th
 stays open for a moment, and what comes into it is brought over. docs/architecture.md, "SUMMARY.md".
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
 
 from swarmmemd import layout
@@ -30,6 +30,7 @@ from swarmmemd.fold import (
 from swarmmemd.journal import Journal, Rendered
 from swarmmemd.layout import Place
 from swarmmemd.memory.audit import Auditor
+from swarmmemd.memory.held import OfMissions
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness
 from swarmmemd.model import Event, EventId, MissionId, Status, WorkerId
 from swarmmemd.render.summary import FILES, Summary, bullets_of, is_whole, merge, rescue
@@ -66,9 +67,9 @@ class Summaries:
         self._journal = journal
         self._stillness = stillness
         self.settle = settle
-        self._versions: dict[tuple[WorkerId, MissionId], Version | None] = {}
+        self._versions: OfMissions[Version] = OfMissions()
+        self._young_since: OfMissions[float] = OfMissions()
         self._unmerged: dict[tuple[WorkerId, MissionId], list[bytes]] = {}
-        self._young_since: dict[tuple[WorkerId, MissionId], float] = {}
         self._replaced: list[tuple[float, WorkerId, MissionId, Held]] = []
 
     def show(
@@ -90,7 +91,7 @@ class Summaries:
         unmerged = self._unmerged.setdefault(key, [])
         unmerged += others
         with profile.descend(place.folders, create=True) as folder:
-            if key not in self._versions:
+            if self._versions.get(*key) is None:
                 sweep_temporaries(folder)
             for _ in range(_MERGES):
                 if self._merged(folder, place, worker, mission, unmerged, now, events):
@@ -120,9 +121,14 @@ class Summaries:
         if self._unmerged.get((worker, mission)):
             return True
         place = layout.summary(mission)
-        known = (self._versions.get((worker, mission)),)
+        known = (self._versions.get(worker, mission),)
         found = versions_below(profile, place.folders, (place.name,), known)
         return found not in (None, (None,), known)
+
+    def let_go(self, worker: WorkerId, kept: Container[MissionId]) -> None:
+        """The worker's other missions rest."""
+        self._versions.keep(worker, kept)
+        self._young_since.keep(worker, kept)
 
     def close(self) -> None:
         """Lets go of what is held open."""
@@ -149,7 +155,7 @@ class Summaries:
                 self._wait_for_writer(worker, mission.mission, place, held, text, now)
             new = self._rendered(worker, mission, text, unmerged)
             if held is not None and new == text:
-                self._versions[worker, mission.mission] = held.version
+                self._versions.put(worker, mission.mission, held.version)
                 return True
             hidden = self._replaced_by(folder, place, worker, mission.mission, new, held, events)
             if hidden is None:
@@ -185,7 +191,8 @@ class Summaries:
         where nothing was replaced, since somebody was quicker."""
         expected = held.version if held else None
         try:
-            self._versions[worker, mission] = replace(folder, place.name, _bytes(new), expected, sure=False)
+            version = replace(folder, place.name, _bytes(new), expected, sure=False)
+            self._versions.put(worker, mission, version)
             self._auditor.replaced(f"{folder.shown}/{place.name}", _bytes(new), events)
         except Moved as moved:
             return None if moved.data is None else [moved.data]
@@ -199,10 +206,15 @@ class Summaries:
         if not is_whole(text):
             self._stillness.wait(worker, place.shown, len(held.data), now, _HEADLESS)
         age = self._wall() - held.version.mtime_ns / 1e9
-        foreign = held.version != self._versions.get((worker, mission))
+        foreign = held.version != self._versions.get(worker, mission)
         if not foreign or not 0 <= age < _YOUNG:
-            self._young_since.pop((worker, mission), None)
-        elif now - self._young_since.setdefault((worker, mission), now) < _PATIENCE:
+            self._young_since.drop(worker, mission)
+            return
+        since = self._young_since.get(worker, mission)
+        if since is None:
+            since = now
+            self._young_since.put(worker, mission, since)
+        if now - since < _PATIENCE:
             raise Obstructed(Obstacle(place.shown, "another writer is at it", _YOUNG, expected=True))
 
     def _rendered(self, worker: WorkerId, mission: MissionState, text: str, others: Sequence[bytes]) -> str:

@@ -6,7 +6,7 @@ into it (none belongs into a handoff); then the worker is tried again with its n
 docs/architecture.md, "Apply".
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from swarmmemd.memory.summaries import Summaries
 from swarmmemd.memory.versions import Versions
 from swarmmemd.model import EventId, MissionId, WorkerId, utc_day
 from swarmmemd.observation import RosterWorker
-from swarmmemd.state import WorkerState
+from swarmmemd.state import MissionState, WorkerState
 
 _K = TypeVar("_K")
 _DAYS_OPEN = 8
@@ -88,9 +88,18 @@ class Memory:
     ) -> list[Obstacle]:
         """Makes `SUMMARY.md` true again after somebody else wrote it; `others` are versions that our own
         replacing has hidden. Raises FileNotFoundError as `apply` does."""
-        if mission not in state.missions:
+        if self.mission(state, mission) is None:
             return []
         return self._with_pass(state, now, lambda one: one.show(mission, others))
+
+    def mission(self, state: WorkerState, mission: MissionId) -> MissionState | None:
+        """The worker's mission; one that rests is read from the journal."""
+        return state.missions.get(mission) or self._journal.mission(state.worker, mission)
+
+    def let_go(self, worker: WorkerId, kept: Container[MissionId]) -> None:
+        """The worker's other missions rest: nothing is held of their files."""
+        self.growing.let_go(worker, kept)
+        self.summaries.let_go(worker, kept)
 
     def _with_pass(self, state: WorkerState, now: float, do: "Callable[[_Pass], object]") -> list[Obstacle]:
         path = layout.profile(self._root, state.worker)
@@ -157,7 +166,7 @@ class _Pass:
 
     def _handoff(self, mission: MissionId, events: Sequence[EventId]) -> bool:
         """Puts both copies of the mission's handoff in place. Says whether they stand."""
-        known = self._state.missions.get(mission)
+        known = self._memory.mission(self._state, mission)
         if known is None:
             return True
         show = partial(self._memory.handoffs.show, self._profile, self._state.worker, known)
@@ -182,7 +191,7 @@ class _Pass:
 
     def _show(self, mission: MissionId, others: Sequence[bytes], events: Sequence[EventId]) -> bool:
         """Makes the mission's `SUMMARY.md` true. Says whether it is; its name may not be durable yet."""
-        known = self._state.missions.get(mission)
+        known = self._memory.mission(self._state, mission)
         show = self._memory.summaries.show
         return known is None or self._tried(
             partial(show, self._profile, self._state.worker, known, others, self._now, events),

@@ -181,18 +181,18 @@ class Index:
         """Brings the index up to date with the files. `pause` is called after each file; True ends it. Gives how many
         files were indexed."""
         walk = walk_of(config, None, "all")
-        self._seen = -1
-        known, there, done = self._known(), set[str](), 0
+        there, done = bytearray(self._one("SELECT max(id) FROM file") + 1), 0
         for file, folder in walk:
-            there.add(file.path)
-            old = known.get(file.path)
-            if (old is None or old[1] != file.signature) and self._index(file, folder):
+            id, known = self._entry(file.path)
+            if id < len(there):
+                there[id] = True
+            if known != file.signature and self._index(file, folder):
                 done += 1
                 if pause():
                     break
         else:
             if not walk.troubles:
-                self._forget([id for path, (id, _) in known.items() if path not in there])
+                self._forget_others(there)
         self._seen = -1
         if self._is_mostly_gone():
             self._empty()
@@ -215,9 +215,18 @@ class Index:
             self._db.execute("INSERT INTO word (word) VALUES ('delete-all')")
         self._db.execute("VACUUM")
 
-    def _forget(self, ids: list[int]) -> None:
+    def _entry(self, path: str) -> tuple[int, Signature | None]:
+        """The id under which the file is indexed, and its signature; 0 and None where it is not."""
+        sql = "SELECT id, size, mtime, ctime, inode, device FROM file WHERE path = ?"
+        row = self._db.execute(sql, (path,)).fetchone()
+        return (row[0], Signature(*row[1:])) if row is not None else (0, None)
+
+    def _forget_others(self, there: bytearray) -> None:
+        """Drops the files, among those that were indexed when `there` was made, that are not marked in it."""
+        ids = self._db.execute("SELECT id FROM file WHERE id < ?", (len(there),))
+        gone = [id for (id,) in ids if not there[id]]
         with self._writing():
-            for id in ids:
+            for id in gone:
                 self._drop(id)
 
     def _drop(self, id: int) -> None:

@@ -181,15 +181,14 @@ class _Worker:
     def parts(self, mission: MissionId | None) -> Iterator[Part]:
         """All files; those of one mission and its days where one is named."""
         days: set[str] = set()
-        for known in sorted(self._state.missions):
+        for known in self._journal.missions(self._worker):
             events = self._journal.of_mission(self._worker, known)
             part = self._events(known, [Due(r.event, self._need(r.seq)) for r in events])
             if mission is None or known == mission:
                 days.update(utc_day(r.event.at) for r in events)
                 yield part
                 if known not in self._unshown and not any(r.seq in self._waiting for r in events):
-                    yield self._summary(self._state.missions[known])
-                    yield from self._handoffs(self._state.missions[known])
+                    yield from self._shown_of(known)
         for day in self._journal.days(self._worker):
             if mission is None or day in days:
                 yield self._episode(day)
@@ -197,6 +196,15 @@ class _Worker:
             yield from self._identity()
         if not self._waiting and not self._unshown and mission in (None, self._state.handed_off):
             yield from self._shared()
+
+    def _shown_of(self, mission: MissionId) -> Iterator[Part]:
+        state = self._mission(mission)
+        if state is not None:
+            yield self._summary(state)
+            yield from self._handoffs(state)
+
+    def _mission(self, mission: MissionId | None) -> MissionState | None:
+        return self._journal.mission(self._worker, mission) if mission else None
 
     def _read(self, kind: Kind, place: Place, mission: MissionId | None = None) -> Part:
         return replace(self._examiner.read(kind, self._root, place, mission), worker=self._worker)
@@ -262,7 +270,7 @@ class _Worker:
             return part
         data = part.data or b""
         named = mission_id(mission_named(data)) if data else None
-        other = self._state.missions.get(named) if named and named != mission.mission else None
+        other = self._mission(named) if named != mission.mission else None
         mended = mend_summary(
             data,
             self._shown(mission),
@@ -334,7 +342,7 @@ class _Worker:
         return replace(part, right=right, faults=(Fault(1, what),))
 
     def _shared(self) -> Iterator[Part]:
-        shown = self._state.missions.get(self._state.handed_off) if self._state.handed_off else None
+        shown = self._mission(self._state.handed_off)
         kept = shown.handoff if shown and shown.handoff and not shown.handoff.local else None
         version = self._journal.handoff(self._worker, kept.sha256) if kept else None
         if kept is None or version is None:

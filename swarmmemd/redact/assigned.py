@@ -3,6 +3,7 @@
 import re
 import string
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from swarmmemd.redact.spans import Span
@@ -11,23 +12,28 @@ from swarmmemd.redact.values import secret_bare, secret_in_quotes
 _LONGEST = 8192
 """A quoted value is looked for no further than this."""
 
-_NAME = r"""
+_API = "api|app|application|consumer|subscription|function|service|license|x"
+_SECRET = (
+    "access|secret|private|encryption|encrypt|signing|signature|master|auth|account|storage|shared"
+    "|admin|client|deploy|crypto|hmac|jwt|webhook|cookie|root|ssh|server"
+)
+_KEY_WORDS = tuple(sorted(f"{_API}|{_SECRET}".split("|"), key=len, reverse=True))
+"""With one of these in front of it a `key` is a secret."""
+
+_NAME = rf"""
     (?P<password> passw(?:or)?[dt] | passwd | kennwort | passphrase | passcode | 密码 | 密碼 | 口令
       | (?:(?<![a-z])|(?-i:(?<=[a-z])(?=P))|(?-i:(?<=\\[nrtbf]))) (?:pass|pwd|pw) )
-  | (?P<apikey> (?:api|app|application|consumer|subscription|function|service|license|x)[_\-.\ ]?key )
+  | (?P<apikey> (?:{_API})[_\-.\ ]?key )
   | (?P<token> token )
-  | (?P<secret> (?:access|secret|private|encryption|encrypt|signing|signature|master|auth|account|storage|shared
-        |admin|client|deploy|crypto|hmac|jwt|webhook|cookie|root|ssh|server)[_\-.\ ]?key
+  | (?P<secret> (?:{_SECRET})[_\-.\ ]?key
       | secret | credentials? )
 """
 _SUFFIX = r"""(?:[_-]?\d{1,2}
   | [_-](?:prod|production|dev|test|staging|live|local|old|new|base|value|text|plain|raw|default|admin|root|db))?"""
 _NAMED = re.compile(rf"(?:{_NAME}){_SUFFIX}(?![A-Za-z0-9])", re.IGNORECASE | re.VERBOSE)
-_CORE = re.compile("pass|pwd|pw|kennwort|key|token|secret|credential|密码|密碼|口令")
-"""One of these is in each name. In a text in lower case they are found much faster than names are."""
+_SEPARATORS = ("_", "-", ".", " ")
+_LONGEST_WORD = len(_KEY_WORDS[0])
 
-_BEFORE, _BEHIND = 16, 20
-"""A name with `key` begins and ends no further from it. The other names begin with their core."""
 _ASSIGNED = re.compile(
     r"""(?P<closed>(?P<quote>\\{0,7}["'`])\]?|\*\*|__|\?)?
     (?: (?:[\s,]|\\{1,8}[nrt]){1,40}(?:\\{0,7}["'])?value(?:\\{0,7}["'])?[ \t]{0,8}[:=][ \t]{0,8}    # name: X, value: …
@@ -49,7 +55,37 @@ _SCALAR = re.compile(r"[^\s,;{}\[\]\"'`\\<>]{1,8192}+")
 """Behind a key in quotes: a number of JSON and no bracket that follows it."""
 
 _ENDS = re.compile(r"(?<!\\)(\\*+)([\"'`])|[\n\r]")
+_QUOTE = r"""\\{0,7}["'`]"""
+_EVEN = r"[\x00-\x08\x0e-\x1b\x7fa-z()\[\]{}+,\-./:;=?&\\|_]"
+_ODD = r"[0-9!@\#$%^*~\x80-\U0010ffff]"
+"""What makes a bare value look like a secret, or may; and what does not."""
+
+_MAYBE = re.compile(
+    rf"""(?P<core>(?P<password>pass|pwd|pw|kennwort|密码|密碼|口令)|key|token|secret|credential)
+    (?= [\w-]{{0,24}}+
+      (?: (?>(?:{_QUOTE}\]?|\*\*|\?)?
+          (?: (?P<said>(?:[\s,]|\\{{1,8}}[nrt]){{1,40}}(?:\\{{0,7}}["'])?value)
+            | [ \t]{{0,8}}(?::[ \t]{{0,4}}[a-z][\w.\[\]|?\x20]{{0,40}}?=(?!=)|=>|:=|={{1,3}}|!={{1,2}}|:|：|%3d|\\u003d)
+              [ \t]{{0,8}} ))
+        | (?:{_QUOTE})?(?:[ \t]{{1,4}}|["'],[ \t]{{0,4}}["']) )
+      (?(said)
+        | (?:\*\*[ \t]{{0,4}})?(?:[fbru]{{0,2}}(?={_QUOTE}))?
+          (?: \\{{0,7}}(?P<quote>["'`])(?!(?:(?!(?P=quote))[^\\]){{0,5}}(?P=quote))
+            | (?=[^\s"'`<>]{{6}})
+              (?: (?P<sure>{_EVEN}{{0,255}}+{_ODD}|[a-z]{{20}})
+                | (?(password)(?P<long>[^\s"'`<>]{{20}})|(?!))
+                | (?P<word>[a-z]{{6,19}}+)
+                | ) )))
+    """,
+    re.VERBOSE,
+)
+"""In a text in lower case: what stands in each name, and behind the name something that could be a value. One of these
+is in front of every secret, and most names of a text are in front of none: a word of prose, `null`, nothing."""
+
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_-"
+_FLAG_LENGTH = 48
+"""An option of a command begins no further from the name in it."""
+
 _JUDGED = 256
 """A bare value is judged by its beginning."""
 
@@ -63,16 +99,26 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 def kind_of(name: str) -> str | None:
     """The kind of secret that a name of this kind holds: `DB_PASSWORD` is a `password`."""
+    return _known_kind_of(name) if len(name) <= _USUAL else _kind_of(name)
+
+
+def _kind_of(name: str) -> str | None:
     for found in _NAMED.finditer(name):
         if found.end() == len(name):
             return _kind(found)
     return None
 
 
-def assigned(text: str) -> Iterator[Span]:
+_USUAL = 64
+_known_kind_of = lru_cache(maxsize=256)(_kind_of)
+"""Documents have few names, again and again."""
+
+
+def assigned(text: str, folded: str) -> Iterator[Span]:
+    """The values in `text`. `folded` is the same in lower case."""
     reader = _Reader(text)
     done = 0
-    for name in _names(text):
+    for name in _names(text, folded):
         # What looks like a name within a secret is a part of it.
         if name.start() < done:
             continue
@@ -85,23 +131,39 @@ def assigned(text: str) -> Iterator[Span]:
             done = span.end
 
 
-def _names(text: str) -> Iterator[re.Match[str]]:
-    folded = text.lower()
-    if len(folded) != len(text):  # some letters have more than one in lower case
-        yield from _NAMED.finditer(text)
-        return
+def _names(text: str, folded: str) -> Iterator[re.Match[str]]:
+    """The names that may have a secret behind them."""
     at = 0
-    for core in _CORE.finditer(folded):
-        if core.end() <= at:
+    for maybe in _MAYBE.finditer(folded):
+        start, end = maybe.span(1)
+        # An option of a command is given whatever stands there: `--token=letters`.
+        if not _may_be_one(maybe, text) and text.find("-", max(0, start - _FLAG_LENGTH), start) < 0:
             continue
-        start = core.start()
-        if core[0] == "key":
-            name = _NAMED.search(text, max(at, start - _BEFORE), core.end() + _BEHIND)
-        else:
-            name = _NAMED.match(text, start) if start >= at else None
-        if name is not None and name.start() <= start:
+        if end <= at:
+            continue
+        begun = _key_begins(folded, start) if maybe[1] == "key" else start
+        name = _NAMED.match(text, begun) if begun >= at else None
+        if name is not None and name.end() >= end:
             at = name.end()
             yield name
+
+
+def _key_begins(folded: str, at: int) -> int:
+    """Where the name begins whose `key` stands at `at`; -1 where that is no name of ours."""
+    end = at - 1 if folded[at - 1 : at] in _SEPARATORS else at
+    before = folded[max(0, end - _LONGEST_WORD) : end]
+    if not before.endswith(_KEY_WORDS):
+        return -1
+    return end - len(next(word for word in _KEY_WORDS if before.endswith(word)))
+
+
+def _may_be_one(maybe: re.Match[str], text: str) -> bool:
+    """Whether the value can be a secret. One word is if its letters change their case."""
+    kind = maybe.lastgroup
+    if kind != "word":
+        return kind != "core"
+    word = maybe["word"]
+    return not text.startswith((word, word.upper()), maybe.start("word"))
 
 
 class _Value(NamedTuple):
@@ -182,7 +244,7 @@ def _after_flag(reader: _Reader, name: re.Match[str]) -> Span | None:
 
 def _is_flag(text: str, at: int) -> bool:
     """Whether the name that goes on at `at` is an option of a command: `--db-password`."""
-    before = text[max(0, at - 48) : at]
+    before = text[max(0, at - _FLAG_LENGTH) : at]
     stem = before.rstrip(_NAME_CHARACTERS)
     lead = before[len(stem) :]
     if stem.endswith("\\") and lead[:1] in ("n", "r", "t"):  # a break in JSON

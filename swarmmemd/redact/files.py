@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from swarmmemd.redact.redactor import Redactor
+from swarmmemd.redact.redactor import Redactor, rules_in_json
+from swarmmemd.redact.rules import Rule
 
 _BEGINS = (b"{", b"[", b'"')
 """What JSON begins with that can hold a text."""
@@ -17,8 +18,9 @@ def safe_lines(redactor: Redactor, data: bytes) -> bytes:
     """The redacted form of a file of records, one a line: each line stays JSON. Lines that are no records are one
     text as far as they stand together: a secret may stretch over them."""
     parts, between = list[bytes](), list[bytes]()
+    rules = rules_in_json(data.decode("utf-8", "replace"))
     for line in data.splitlines(keepends=True):
-        record = _safe_record(redactor, line)
+        record = _safe_record(redactor, line, rules)
         if record is None:
             between.append(line)
             continue
@@ -27,12 +29,12 @@ def safe_lines(redactor: Redactor, data: bytes) -> bytes:
     return b"".join((*parts, _safe_between(redactor, between)))
 
 
-def _safe_record(redactor: Redactor, line: bytes) -> bytes | None:
+def _safe_record(redactor: Redactor, line: bytes, rules: Sequence[Rule]) -> bytes | None:
     """A record is decoded before it is redacted: an escape could hide where a secret begins. None for no record."""
     if not line.strip().startswith(_BEGINS):
         return None
     try:
-        found = redactor.redact_json(line.decode("utf-8", "replace"))
+        found = redactor.redact_json(line.decode("utf-8", "replace"), rules)
     except (ValueError, RecursionError):
         return None
     return found.text.encode("utf-8", "replace") + b"\n" if found.counts else line

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,7 +14,7 @@ from swarmmemd.redact.assigned import assigned, kind_of
 from swarmmemd.redact.blocks import KIND as PRIVATE_KEY
 from swarmmemd.redact.blocks import private_keys, quiet
 from swarmmemd.redact.rules import CONTEXTS, TOKENS, Rule
-from swarmmemd.redact.spans import MARKER, Places, Span, outside_of_escapes, united
+from swarmmemd.redact.spans import MARKER, Places, Span, lowered, outside_of_escapes, united
 from swarmmemd.redact.values import SHORTEST, secret_in_quotes
 
 USER = "user"
@@ -40,6 +40,10 @@ LONGEST = 4 * 1024 * 1024
 _KEPT = 2
 """So many redacted forms of long files are kept: the same text is asked for when it is found, recorded and copied."""
 
+_SHORTEST_NUMBER = 10 ** (SHORTEST - 1)
+_SHORTEST = 7
+"""Characters. `://:x@y` is the shortest text with a secret in it that a rule of ours finds."""
+
 _LONG = 64 * 1024
 _PASSES = 12
 """What is replaced can lay open what stood next to it, so the result is looked through again. Ordinary texts need
@@ -63,18 +67,25 @@ class Redactor:
 
     def redact(self, text: str) -> Redacted:
         """`text` with `[REDACTED:<kind>]` in place of each secret. Applied to its own result it changes nothing."""
+        return self._redacted(text, rules_in(text))
+
+    def _redacted(self, text: str, rules: Sequence[Rule]) -> Redacted:
+        """`rules`: those that may find something in `text`."""
+        spans = self._spans(text, rules)
+        if not spans:
+            return Redacted(text, {})
         counts: Counter[str] = Counter()
         for _ in range(_PASSES):
-            spans = self._spans(text)
-            if not spans:
-                break
             counts.update(span.kind for span in spans)
             text = _replaced(text, spans)
+            spans = self._spans(text, rules_in(text))
+            if not spans:
+                break
         return Redacted(text, dict(counts))
 
     def places(self, text: str) -> list[tuple[int, str]]:
         """Where in `text` secrets begin, and of which kind each is."""
-        return [(span.start, span.kind) for span in self._spans(text)]
+        return [(span.start, span.kind) for span in self._spans(text, rules_in(text))]
 
     def redact_file(self, data: bytes, limit: int = LONGEST) -> bytes:
         """The redacted form of a file's text: the same for the same bytes, so that a copy of it is known again.
@@ -98,62 +109,70 @@ class Redactor:
 
     def extents(self, text: str) -> list[tuple[int, int]]:
         """Where the secrets in `text` are that one look finds: (start, end), ascending and apart."""
-        return [(span.start, span.end) for span in self._spans(text)]
+        return [(span.start, span.end) for span in self._spans(text, rules_in(text))]
 
     def redact_value(self, value: Any) -> tuple[Any, Mapping[str, int]]:
         """Decoded JSON with each of its strings redacted; the key counts as the name of a value."""
-        counts: Counter[str] = Counter()
-        return self._walked(value, "", counts), dict(counts)
+        walk = _Walk(Counter(), None)
+        return self._walked(value, "", walk), dict(walk.counts)
 
-    def redact_json(self, text: str) -> Redacted:
+    def redact_json(self, text: str, rules: Sequence[Rule] | None = None) -> Redacted:
         """A document of JSON, decoded, redacted and written again if it holds a secret. Members with one key are
-        all looked at. Raises ValueError where it is no JSON, RecursionError where it is too deep."""
-        value, counts = self.redact_value(json.loads(text, object_pairs_hook=_Members))
-        if counts:
+        all looked at. Raises ValueError where it is no JSON, RecursionError where it is too deep. `rules`: those
+        that may find something in it, where that is known of many documents at once."""
+        walk = _Walk(Counter(), rules)
+        value = self._walked(_DOCUMENTS.decode(text), "", walk)
+        if walk.counts:
             text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        return Redacted(text, counts)
+        return Redacted(text, dict(walk.counts))
 
-    def _walked(self, value: Any, key: str, counts: Counter[str]) -> Any:
+    def _walked(self, value: Any, key: str, walk: "_Walk") -> Any:
         if isinstance(value, str):
-            return self._named(value, key, counts)
+            return self._named(value, key, walk)
         if isinstance(value, _Members):
-            return self._members(value, counts)
+            return self._members(value, walk)
         if isinstance(value, list):
-            return [self._walked(one, key, counts) for one in value]
+            return [self._walked(one, key, walk) for one in value]
         if isinstance(value, dict):
-            return self._members(list(value.items()), counts)
-        if isinstance(value, int) and not isinstance(value, bool) and kind_of(key) == "password":
-            return self._named(str(value), key, counts) if value >= 10 ** (SHORTEST - 1) else value
+            return self._members(list(value.items()), walk)
+        if isinstance(value, int) and value >= _SHORTEST_NUMBER and kind_of(key) == "password":
+            return self._named(str(value), key, walk)
         return value
 
-    def _members(self, value: list[tuple[Any, Any]], counts: Counter[str]) -> dict[Any, Any]:
+    def _members(self, value: list[tuple[Any, Any]], walk: "_Walk") -> dict[Any, Any]:
         members, known = [], dict(value)
         for key, one in value:
-            safe = self._named(key, "", counts) if isinstance(key, str) else key
+            safe = self._named(key, "", walk) if isinstance(key, str) else key
             name = str(known.get("name") or known.get("key") or "") if key == "value" else str(key)
-            members.append((safe, self._walked(one, name, counts)))
+            members.append((safe, self._walked(one, name, walk)))
         return _apart(members)
 
-    def _named(self, text: str, key: str, counts: Counter[str]) -> str:
+    def _named(self, text: str, key: str, walk: "_Walk") -> str:
         """`text` as the value of `key`."""
-        kind = kind_of(key)
+        counts = walk.counts
+        kind = kind_of(key) if key else None
         if kind and secret_in_quotes(text) and not MARKER.search(text) and text not in self._allow:
             # A shape that is known names it better.
             kinds = [
-                *(span.kind for span in self._spans(text) if (span.start, span.end) == (0, len(text))),
+                *(one.kind for one in self._spans(text, rules_in(text)) if one[:2] == (0, len(text))),
                 kind,
             ]
             counts[kinds[0]] += 1
             return f"[REDACTED:{kinds[0]}]"
         line = f"{key}: {text}" if key.lower() in _HEADERS else text
-        found = self.redact(line)
+        if len(line) < _SHORTEST and not self._patterns:
+            return text
+        found = self._redacted(line, rules_in(line) if walk.rules is None else walk.rules)
+        if not found.counts:
+            return text
         counts.update(found.counts)
         return found.text.removeprefix(f"{key}: ") if line is not text else found.text
 
-    def _spans(self, text: str) -> list[Span]:
+    def _spans(self, text: str, rules: Sequence[Rule]) -> list[Span]:
         """What is to be replaced, ascending and apart."""
         raw = chain(
-            _found(text), (Span(*one.span(), USER) for each in self._patterns for one in each.finditer(text))
+            _found(text, rules),
+            (Span(*one.span(), USER) for each in self._patterns for one in each.finditer(text)),
         )
         found = [span for span in (outside_of_escapes(text, one) for one in raw) if span.start < span.end]
         if not found:
@@ -199,13 +218,26 @@ def _ended(form: bytes, limit: int, characters: int) -> bytes:
     return head[:kept] + end
 
 
+class _Walk(NamedTuple):
+    """What is found on the way through a document; the rules that are asked, if that is known."""
+
+    counts: Counter[str]
+    rules: Sequence[Rule] | None
+
+
 class _Members(list[tuple[Any, Any]]):
     """The members of an object of JSON as they stand there: two can have one key."""
 
 
+_DOCUMENTS = json.JSONDecoder(object_pairs_hook=_Members)
+
+
 def _apart(members: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     """An object of JSON that loses none of its members where two have one key: the second is called `key_2`."""
-    result: dict[Any, Any] = {}
+    result = dict(members)
+    if len(result) == len(members):
+        return result
+    result.clear()
     same: Counter[Any] = Counter()
     for key, value in members:
         name = key
@@ -220,36 +252,48 @@ _RULES = (*TOKENS, *CONTEXTS)
 _HEADERS = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie"))
 
 
-def _found(text: str) -> Iterator[Span]:
-    folded = text.lower()
+def rules_in(text: str) -> tuple[Rule, ...]:
+    """The rules that may find something in `text`: of most none of the hints stands there."""
+    folded = lowered(text)
+    return tuple([rule for rule in _RULES if _hinted(rule, folded if rule.fold else text)])
+
+
+def rules_in_json(text: str) -> tuple[Rule, ...]:
+    """Those for any text in the documents of JSON in `text`."""
+    if "\\u" in text or "\\/" in text:
+        # What is written as an escape stands beside it: both can be what a hint means.
+        text = f"{text}\n{_ESCAPED.sub(_character, text)}"
+    return rules_in(text)
+
+
+def _hinted(rule: Rule, compared: str) -> bool:
+    for hint in rule.hints:
+        if hint in compared:
+            return rule.gate is None or rule.gate.search(compared) is not None
+    return False
+
+
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|/)")
+
+
+def _character(escape: re.Match[str]) -> str:
+    return chr(int(escape[1], 16)) if escape[1] else "/"
+
+
+def _found(text: str, rules: Sequence[Rule]) -> Iterator[Span]:
     yield from private_keys(text)
-    for rule in _RULES:
-        compared = folded if rule.fold else text
-        for hint in rule.hints:
-            if hint in compared:
-                yield from _by_rule(rule, text)
-                break
-    yield from assigned(text)
+    for rule in rules:
+        yield from _by_rule(rule, text)
+    yield from assigned(text, lowered(text))
 
 
 def _by_rule(rule: Rule, text: str) -> Iterator[Span]:
-    matches = _anchored(rule, text) if rule.anchored else rule.pattern.finditer(text)
-    group: str | int = "s" if "s" in rule.pattern.groupindex else 0
-    for found in matches:
+    group: str | int = "s" if "s" in rule.patterns[0].groupindex else 0
+    for found in chain.from_iterable(pattern.finditer(text) for pattern in rule.patterns):
         if rule.judge is None or rule.judge(found):
             start, end = found.span(group)
             colon = text.find(":", start, end) if rule.kind == "url-credentials" else -1
             yield Span(start, end, rule.kind, core=(colon + 1, end) if colon >= 0 else None)
-
-
-def _anchored(rule: Rule, text: str) -> Iterator[re.Match[str]]:
-    for hint in rule.hints:
-        at = text.find(hint)
-        while at >= 0:
-            found = rule.pattern.match(text, at)
-            if found:
-                yield found
-            at = text.find(hint, found.end() if found else at + 1)
 
 
 def _occurrences(text: str, literal: str) -> Iterator[tuple[int, int]]:

@@ -11,34 +11,47 @@ from typing import NamedTuple
 
 from swarmmemd.redact.values import secret_bare, secret_in_quotes, stands_for_something
 
-ESCAPED = (
-    r"(?<=\\[nrtbf0])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})"
-    r"|(?<=\x1b\[m)|(?<=\x1b\[\dm)|(?<=\x1b\[\d\dm)|(?<=\x1b\[\d;\d\dm)"
+_ESCAPES = (
+    *(r"\\[nrtbf0]", r"\\u[0-9A-Fa-f]{4}", r"%[0-9A-Fa-f]{2}"),
+    *(r"\x1b\[m", r"\x1b\[\dm", r"\x1b\[\d\dm", r"\x1b\[\d;\d\dm"),
 )
-"""A letter or digit before a token that belongs to an escape and not to a longer word: `\\n`, `%3D`, a colour."""
+"""A letter or digit before a token that belongs to one of these and not to a longer word: `\\n`, `%3D`, a colour."""
 
+
+def _escaped(head: str = "") -> str:
+    return "|".join(f"(?<={one}{head})" for one in _ESCAPES)
+
+
+def _left(before: str, head: str = "") -> str:
+    """None of `before` here, but for an escape. With a fixed `head` it is asked from behind that: a pattern that begins
+    with a fixed text is searched for as fast as the text."""
+    return f"(?:(?<!{before}{head})|{_escaped(head)})"
+
+
+ESCAPED = _escaped()
 WORD = rf"(?:\b|{ESCAPED})"
 """A word begins here, also one behind `\\n`."""
 
-LEFT = rf"(?:(?<![A-Za-z0-9])|{ESCAPED})"
+_TOKEN = "[A-Za-z0-9]"
+LEFT = _left(_TOKEN)
 """A token begins here: `task-scheduler` holds no `sk-`."""
 
-NO_NAME = rf"(?:(?<![A-Za-z0-9_-])|{ESCAPED})"
+_NAME = "[A-Za-z0-9_-]"
 """The same for what is also the end of a name: `cache-key-` and a hash is no secret."""
 
 END = r"(?![A-Za-z0-9])"
 
 
 class Rule(NamedTuple):
-    """`pattern` finds it; its group `s`, or all of it, is replaced if `judge` agrees. With `anchored` each hint is
-    the beginning of a match. `fold`: hints are in lower case and the text is compared so."""
+    """`patterns` find it; the group `s`, or all of it, is replaced if `judge` agrees. `fold`: hints are in lower case
+    and the text is compared so. `gate` stands in each text that holds one, where hints stand in nearly every text."""
 
     kind: str
     hints: tuple[str, ...]
-    pattern: re.Pattern[str]
-    anchored: bool = False
+    patterns: tuple[re.Pattern[str], ...]
     fold: bool = False
     judge: Callable[[re.Match[str]], bool] | None = None
+    gate: re.Pattern[str] | None = None
 
 
 def _varied(found: re.Match[str]) -> bool:
@@ -73,25 +86,43 @@ def _documented(found: re.Match[str]) -> bool:
 
 
 def _token(
-    kind: str, starts: str, rest: str, left: str = LEFT, judge: Callable[[re.Match[str]], bool] = _varied
+    kind: str, starts: str, rest: str, before: str = _TOKEN, judge: Callable[[re.Match[str]], bool] = _varied
 ) -> Rule:
-    """A token with fixed beginnings, given with spaces between them. What follows of the same word goes with it."""
+    """A token with fixed beginnings, given with spaces between them, and none of `before` in front of it. What
+    follows of the same word goes with it."""
     hints = tuple(starts.split())
-    heads = "|".join(re.escape(one) for one in hints)
-    pattern = re.compile(rf"{left}(?:{heads})(?:{rest})[A-Za-z0-9_]*+", re.ASCII)
-    return Rule(kind, hints, pattern, anchored=True, judge=judge)
+    patterns = (
+        re.compile(rf"{head}{_left(before, head)}(?:{rest})[A-Za-z0-9_]*+", re.ASCII)
+        for head in map(re.escape, hints)
+    )
+    return Rule(kind, hints, tuple(patterns), judge=judge)
 
 
-def _shape(kind: str, hints: str, pattern: str, judge: Callable[[re.Match[str]], bool] | None = None) -> Rule:
-    return Rule(kind, tuple(hints.split()), re.compile(pattern, re.ASCII), judge=judge)
+def _shape(
+    kind: str,
+    hints: str,
+    pattern: str,
+    judge: Callable[[re.Match[str]], bool] | None = None,
+    gate: str | None = None,
+) -> Rule:
+    compiled = re.compile(pattern, re.ASCII)
+    return Rule(kind, tuple(hints.split()), (compiled,), judge=judge, gate=_gate(gate))
 
 
 def _around(
-    kind: str, hints: str, pattern: str, judge: Callable[[re.Match[str]], bool] | None = None
+    kind: str,
+    hints: str,
+    pattern: str,
+    judge: Callable[[re.Match[str]], bool] | None = None,
+    gate: str | None = None,
 ) -> Rule:
     """A secret that is known by what stands round it, in whatever case."""
     compiled = re.compile(pattern, re.ASCII | re.IGNORECASE | re.MULTILINE)
-    return Rule(kind, tuple(hints.split()), compiled, fold=True, judge=judge)
+    return Rule(kind, tuple(hints.split()), (compiled,), fold=True, judge=judge, gate=_gate(gate))
+
+
+def _gate(pattern: str | None) -> re.Pattern[str] | None:
+    return re.compile(pattern, re.ASCII) if pattern else None
 
 
 _COMMAND_ENDS = re.compile(r"(?<!\\)(?:\n|\\n)")
@@ -243,7 +274,7 @@ TOKENS: tuple[Rule, ...] = (
     _token("stripe-key", "whsec_", rf"{_B64}{{24,}}+={{0,2}}"),
     _token("twilio-key", "SK", rf"[0-9a-f]{{32}}{END}"),
     _token("sendgrid-key", "SG.", rf"{_URL}{{20,24}}\.{_URL}{{39,}}+"),
-    _token("mailgun-key", "key-", rf"[0-9a-f]{{32}}{END}", NO_NAME),
+    _token("mailgun-key", "key-", rf"[0-9a-f]{{32}}{END}", _NAME),
     _shape("mailchimp-key", "-us", rf"{LEFT}[0-9a-f]{{32}}-us\d{{1,2}}{END}"),
     _token("npm-token", "npm_", r"[A-Za-z0-9]{36,}+"),
     _around(
@@ -309,6 +340,7 @@ TOKENS: tuple[Rule, ...] = (
         ".",
         rf"{LEFT}{_URL}{{24,28}}\.{_URL}{{6}}\.{_URL}{{27,}}+",
         _mixed,
+        gate=rf"\.{_URL}{{6}}\.{_URL}{{27}}",
     ),
 )
 
@@ -398,6 +430,7 @@ CONTEXTS: tuple[Rule, ...] = (
         r":(?P<port>[1-9]\d{1,4}|\*):[\w.*$-]{1,63}:[\w.*@$-]{1,63}:"
         r"(?P<s>(?:[^\s:\"'`\\]|\\:){6,256})(?=$|[\s`\"']|\\{1,8}[nrt\"'])",
         _pgpass,
+        gate=r":(?:[1-9][0-9]{1,4}|\*):",
     ),
     _around(
         "password",

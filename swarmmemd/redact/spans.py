@@ -10,6 +10,11 @@ MARKER = re.compile(r"\[REDACTED:[a-z][a-z0-9-]{1,40}\]")
 _ESCAPE = re.compile(r"u[0-9A-Fa-f]{4}|[nrtbf\"/]")
 
 
+def lowered(text: str) -> str:
+    """The text in lower case, each character where it was. Of two that are no ASCII a name can be made too."""
+    return text.replace("İ", "i").replace("ſ", "s").lower()
+
+
 class Span(NamedTuple):
     """A secret in a text. `quote` is put round its replacement. `core` is the part that decides whether it is
     allowed; None if that is all of it."""

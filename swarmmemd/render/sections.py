@@ -1,6 +1,7 @@
 """A Markdown file taken apart into its H2 sections and blocks, and put together again, byte for byte. Pure."""
 
 import re
+from functools import lru_cache
 
 import msgspec
 
@@ -62,8 +63,9 @@ def parse(text: str) -> list[Part]:
     lines = lines_of(text)
     regions = regions_of(lines)
     begins: list[tuple[int, str | None]] = [(0, None)]
-    for at, line in enumerate(lines):
-        if not line.startswith("#") or regions[at]:
+    for at in [at for at, line in enumerate(lines) if line[0] == "#"]:
+        line = lines[at]
+        if regions[at]:
             continue
         title = title_of(line)
         # An H1 ends a section as an H2 does; before the first section it is the file's own.
@@ -98,17 +100,18 @@ def regions_of(lines: list[str]) -> list[int]:
     append them once more.
     """
     regions = [0] * len(lines)
-    marks = _marks(lines)
+    places = [at for at, line in enumerate(lines) if "```" in line or "~~~" in line or "--" in line]
+    marks = [_mark(lines[at]) for at in places]
     ahead = _ahead(marks)
     number = index = 0
     while index < len(marks):
-        begun = marks[index]
+        begun, start = marks[index], places[index]
         index += 1
         if begun.opens and begun.length <= ahead[index].get(begun.kind, -1):
             while not _ends(marks[index], begun):
                 index += 1
-            number, end = number + 1, marks[index].at + 1
-            regions[begun.at : end] = [number] * (end - begun.at)
+            number, end = number + 1, places[index] + 1
+            regions[start:end] = [number] * (end - start)
             index += 1
     return regions
 
@@ -117,9 +120,8 @@ _COMMENTED = "comment"
 
 
 class _Mark(msgspec.Struct, frozen=True, gc=False):
-    """A line in which a fence or a comment can begin or end."""
+    """What a line is in which a fence or a comment can begin or end."""
 
-    at: int
     kind: str
     """A comment, or what the fence is made of."""
     length: int
@@ -129,19 +131,24 @@ class _Mark(msgspec.Struct, frozen=True, gc=False):
     ends_comment: bool
 
 
-def _marks(lines: list[str]) -> list[_Mark]:
-    found = []
-    for at, line in enumerate(lines):
-        ends_comment = "-->" in line
-        if ("```" in line or "~~~" in line) and (fence := _FENCE.match(line)):
-            mark, rest = fence[1], fence[2]
-            opens = mark[0] == "~" or "`" not in rest
-            found.append(_Mark(at, mark[0], len(mark), opens, not rest or blank(rest), ends_comment))
-        elif ends_comment or "<!--" in line:
-            begun = _COMMENT.match(line)
-            opens = begun is not None and "-->" not in line[begun.end() - 2 :]
-            found.append(_Mark(at, _COMMENTED, 0, opens, False, ends_comment))
-    return found
+def _mark(line: str) -> _Mark:
+    return _known_mark(line) if len(line) <= _SHORT else _read_mark(line)
+
+
+def _read_mark(line: str) -> _Mark:
+    ends_comment = "-->" in line
+    if ("```" in line or "~~~" in line) and (fence := _FENCE.match(line)):
+        mark, rest = fence[1], fence[2]
+        opens = mark[0] == "~" or "`" not in rest
+        return _Mark(mark[0], len(mark), opens, not rest or blank(rest), ends_comment)
+    begun = _COMMENT.match(line)
+    opens = begun is not None and "-->" not in line[begun.end() - 2 :]
+    return _Mark(_COMMENTED, 0, opens, False, ends_comment)
+
+
+_SHORT = 200
+_known_mark = lru_cache(maxsize=256)(_read_mark)
+"""Most fences are one of a few."""
 
 
 def _ahead(marks: list[_Mark]) -> list[dict[str, int]]:

@@ -26,7 +26,7 @@ _WARM = 60.0
 """Seconds after its last change for which a chat counts as that of a worker at work: one that the control plane
 gave up on still answers."""
 _ARCHIVES = 16
-"""Completed missions that are looked at in a tick."""
+"""Missions that are looked at in a tick."""
 _JUMP = 5.0
 """Seconds by which the clocks may part before everything is looked at: sleep, or a clock that was set."""
 _CHECKPOINT_EVERY = 300.0
@@ -43,8 +43,7 @@ class Sweeps:
         self._canary = canary_of(running)
         self._ticks = 0
         self._full = 0.0
-        self._completed: list[tuple[WorkerId, MissionId]] = []
-        self._completed_at = 0.0
+        self._archives_at, self._archives_over = 0.0, True
         self._hot: set[WorkerId] = set()
         """The workers at work. One becomes so in a turn, and is no more after a while."""
         self._hot_at = _NEVER
@@ -133,14 +132,16 @@ class Sweeps:
         running.schedule.mark(running.turns.workers, running.now())
 
     def _archives(self, now: float) -> None:
-        """A few of the completed missions: however many there are, a tick costs no more."""
+        """A few of the missions: however many there are, a tick costs no more."""
         running = self._running
-        if not self._completed and now >= self._completed_at:
-            self._completed_at = now + running.config.sweep.directories_s
-            self._completed = running.turns.completed()
-        some, self._completed = self._completed[:_ARCHIVES], self._completed[_ARCHIVES:]
-        for worker, mission in some:
-            if worker in running.turns.workers and running.tree.shared.changed(worker, mission):
+        if self._archives_over:
+            if now < self._archives_at:
+                return
+            self._archives_at = now + running.config.sweep.directories_s
+        with suppress(StorageError):  # the next turn says so
+            watched = running.turns.workers
+            workers, self._archives_over = running.tree.shared.archived.look(_ARCHIVES, watched)
+            for worker in workers:
                 running.schedule.at(worker, now)
 
     def lost(self, reason: str) -> None:

@@ -11,7 +11,61 @@ from swarmmemd.observation import Roster, RosterWorker
 
 _MOST = 100
 _DEEPEST = 2
-_Loader: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NODES = 100_000
+"""Keys and values of a file, with those that merge keys bring: some thousands of workers with all their fields. A
+node takes its time however short it is, and merge keys multiply what they name."""
+
+_NESTED = 32
+"""A list in a list in a list: no roster has more, and each level makes every token below it dearer."""
+
+_SCALAR_LENGTH = 256
+"""No number and no date is longer. A text may be."""
+
+_TEXT = "tag:yaml.org,2002:str"
+_NUMBERS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("int", "float", "timestamp"))
+
+_Safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Safe):  # type: ignore[misc]
+    """YAML's own types, and no more of it than a roster can have."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._nodes = self._depth = 0
+
+    def descend_resolver(self, current_node: object, current_index: object) -> None:
+        """Called by YAML where a node begins."""
+        self._depth += 1
+        if self._depth > _NESTED:
+            raise yaml.YAMLError("nested too deeply")
+        self._count(1)
+
+    def ascend_resolver(self) -> None:
+        """Called where it ends."""
+        self._depth -= 1
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Called for a mapping, and for each that a merge key names, before its pairs are taken over."""
+        super().flatten_mapping(node)
+        self._count(len(node.value))
+
+    def resolve(self, kind: type, value: str, implicit: object) -> Any:
+        """Called for the type of what names none itself: what is too long for any other is a text."""
+        if kind is yaml.ScalarNode and len(value) > _SCALAR_LENGTH:
+            return _TEXT
+        return super().resolve(kind, value, implicit)
+
+    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
+        """Called for each value that is one. A number takes the square of its length."""
+        if node.tag in _NUMBERS and len(node.value) > _SCALAR_LENGTH:
+            raise yaml.YAMLError("a number is too long")
+        return super().construct_scalar(node)
+
+    def _count(self, nodes: int) -> None:
+        self._nodes += nodes
+        if self._nodes > _NODES:
+            raise yaml.YAMLError(f"more than {_NODES} values")
 
 
 def parse_roster(data: bytes, written: int) -> Roster | Unreadable:

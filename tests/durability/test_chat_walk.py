@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 
-from swarmmemd.layout import CHAT
+from swarmmemd.layout import CHAT, JOURNAL
 from swarmmemd.model import WorkerId
 from swarmmemd.tree import Tree, open_tree
 from tests.support.chats import BUILD
 from tests.support.chatwalk import STYLES, Life, World
 from tests.support.faults import From, hooked, in_child, kill
+from tests.support.resting import witnessed
 from tests.support.trees import Hands, Home
 
 _HOLD = 61_000
@@ -195,3 +196,10 @@ def test_each_genuine_checkpoint_is_one_event(quick_path: Path, seed: int) -> No
         walk.settle()
         walk.settle()
         walk.check()
+
+
+def test_a_walk_is_told_alike_by_one_who_never_lets_go_of_a_mission(quick_path: Path) -> None:
+    with _walk(quick_path, 7) as walk, witnessed(walk.home.state / JOURNAL) as witness:
+        for _ in range(_LENGTH):
+            walk.step()
+        assert witness.rested > 0

@@ -256,10 +256,40 @@ def test_aliases_in_aliases_end() -> None:
         "&a [*a, *b]",
         "workers: [",
         "workers: [\0]",
+        "workers: [" + "0, " * 120_000 + "]",
+        "workers: [" + "{}, " * 120_000 + "]",
+        "workers: " + "[" * 40 + "]" * 40,
+        "a: &a {x: 1}\nworkers:\n" + "- {<<: *a}\n" * 30_000,
+        "a0: &a0 {x: 1}\n"
+        + "".join(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}], k{n}: 1}}\n" for n in range(1, 600))
+        + "workers: []",
+        "workers: []\na: !!int " + "1:" * 200_000 + "1",
+        "workers: []\na: !!int 0x" + "f" * 10_000,
     ],
 )
 def test_what_is_no_roster_is_unreadable(text: str) -> None:
     assert isinstance(roster(text), Unreadable)
+
+
+def test_a_roster_of_thousands_with_long_texts_is_read() -> None:
+    said = "A worker who lays paths and repairs what others have left behind. " * 9
+    fields = f"  name: Builder\n  role: Builder\n  model: large\n  mission: Lay it\n  specialty: {said}\n"
+    found = roster("workers:\n" + "".join(f"- id: builder-{n}\n{fields}" for n in range(5_000)))
+    assert len(found) == 5_000
+    assert found["builder-4999"].specialty == said.strip()
+
+
+def test_merge_keys_give_what_they_name() -> None:
+    found = roster("all: &all {role: Builder, model: large}\nworkers: [{id: a, <<: *all}, {<<: *all, id: b}]")
+    assert [(one.role, one.model) for one in found.values()] == [("Builder", "large")] * 2
+
+
+@pytest.mark.parametrize("value", ["7" * 5_000, "1:" * 2_000 + "1", "0x" + "f" * 5_000, "1" * 300 + ".5"])
+def test_a_number_that_is_longer_than_any_is_a_text(value: str) -> None:
+    found = roster(f"workers: [{{id: a, role: {value}}}]")
+    assert found["a"].role == value
+    found = roster(f"workers: [{{id: a, greenlightRequiredFor: {value}}}]")
+    assert found["a"].greenlight == (value,)
 
 
 def test_no_workers_are_a_roster() -> None:

@@ -19,7 +19,6 @@ from swarmmemd.sources.rows import Row, message
 from swarmmemd.sources.runtime import parse_runtime
 
 WORKER = WorkerId("builder-1")
-_REDACTOR = Redactor((), ())
 
 
 def _chat(role: str, prefix: str = "") -> Callable[[bytes], object]:
@@ -83,8 +82,8 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "events.jsonl": _events,
     "SUMMARY.md": _summary,
     "request": _request,
-    "redaction": lambda data: safe_text(_REDACTOR, data),
-    "archive": lambda data: safe_lines(_REDACTOR, data),
+    "redaction": lambda data: safe_text(Redactor(), data),
+    "archive": lambda data: safe_lines(Redactor(), data),
 }
 """What is read, by the name of its source."""
 
@@ -122,11 +121,45 @@ _PIECES: dict[str, bytes] = {
     "no UTF-8": b"\xff\xfe",
     "records": b'{"at":"2026-05-04T09:00:00.000Z","type":"note"}\n',
 }
-SLOW = tuple(_PIECES)
+_LISTED = b'{"missions":['
+_RECORD = (
+    b'{"at":"2026-05-04T09:00:00.000Z","type":"checkpoint","workerId":"builder-1","missionId":"m",'
+    b'"assignmentId":null,"summary":"s","event":{"state":"DONE"},"id":"ev_1"}\n'
+)
+_FRAMED: dict[str, tuple[bytes, bytes, bytes]] = {
+    "missions": (_LISTED, b'{"id":"m","state":"executing"},', b"0]}"),
+    "numbers": (_LISTED, b"0,", b"0]}"),
+    "nested lists": (_LISTED, b"[" * 200 + b"]" * 200 + b",", b"0]}"),
+    "halved pairs": (_LISTED, b'{"a":"\\ud83e"},', b"0]}"),
+    "a long number of JSON": (b'{"a":', b"9", b"}"),
+    "a long number of YAML": (b"workers: ", b"1:", b"1\n"),
+    "sets": (b"workers:\n", b"- !!set {a, b}\n", b""),
+    "merge keys": (b"a: &a {x: 1}\nworkers:\n", b"- <<: *a\n", b""),
+    "workers": (b"workers:\n", b"- id: w\n  role: Builder\n  specialty: paths\n", b""),
+    "lines of a value": (b"STATE: DONE\nRESULT: x\nBLOCKER: x\nNEXT_ACTION: y\n", b"x\n", b""),
+    "states in another case": (b"STATE: DONE\n", b"state:\n", b"\n"),
+    "erased lines": (b"", b"\x1b[K\n", b""),
+    "empty records": (b"", b"{}\n", b""),
+    "records of ours": (b"", _RECORD, b""),
+    "secrets": (b"", b"api_key=abc123def ", b""),
+    "short names": (b"", b"pw=", b""),
+    "beginnings of tokens": (b"", b"ey ", b""),
+    "secrets of many kinds": (
+        b"",
+        b"password: hunter22, token=abc123456 ghp_abcdefghijklmnopqrstuvwxyz0123456789AB ",
+        b"",
+    ),
+}
+"""The same between a beginning and an end: what a reader takes for whole."""
+
+SLOW = (*_PIECES, *_FRAMED)
 """Texts of one piece again and again: what makes a careless reader quadratic."""
 
 
 def slow(name: str, size: int) -> bytes:
     """So many bytes of it."""
+    if name in _FRAMED:
+        head, piece, tail = _FRAMED[name]
+        return head + piece * ((size - len(head) - len(tail)) // len(piece)) + tail
     piece = _PIECES[name]
     return (piece * (size // len(piece) + 1))[:size]

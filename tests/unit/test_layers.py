@@ -29,6 +29,7 @@ LAYERS: list[set[str]] = [
         "redact",
         "remember",
         "render",
+        "rest",
         "config",
         "durable",
         "exchange",
@@ -58,7 +59,7 @@ PURE = {
         "record",
         "redact",
     ),
-    *("remember", "render"),
+    *("remember", "render", "rest"),
     *("memory.appends", "sources.document", "sources.ledger", "sources.portion", "sources.roster"),
     *("sources.rows", "sources.runtime", "sources.terminal"),
     *(

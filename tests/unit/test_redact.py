@@ -511,3 +511,43 @@ def test_a_key_over_broken_lines_of_a_file_of_records() -> None:
     assert body not in safe
     assert safe.startswith(record)
     assert safe.endswith(record)
+
+
+# Records of an archive
+
+
+def test_an_escape_hides_no_hint_in_a_record() -> None:
+    hidden = "".join(f"\\u{ord(c):04x}" for c in GITHUB)
+    login = '{"b":"https:\\/\\/me:Hunter22pass@host"}'
+    safe = safe_lines(REDACTOR, f'{{"a":"{hidden}"}}\n{login}\n{{}}\n'.encode())
+    assert [json.loads(line) for line in safe.splitlines()] == [
+        {"a": "[REDACTED:github-token]"},
+        {"b": "https://[REDACTED:url-credentials]@host"},
+        {},
+    ]
+
+
+def test_records_without_a_secret_stay_byte_for_byte_beside_one_with() -> None:
+    plain = b'{"k": 1, "k": "\\u0061",  "l": [true]}\n'
+    safe = safe_lines(REDACTOR, plain + f'{{"a":"{GITHUB}","k":1,"k":2}}\n'.encode() + plain)
+    assert safe.startswith(plain)
+    assert safe.endswith(plain)
+    assert GITHUB.encode() not in safe
+    assert b'"k":1' in safe
+    assert b":2}" in safe
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password=" * 40 + " " + "token: null, " * 40,
+        "api_key=" * 3000 + "abc123def456 api_key=",
+        "pw=a/" * 40 + "b pw=Hunter22 ",
+        "--token=letters --api-key letters",
+        "token: x; api_key: Optional[str] = AbCdEfGhIj",
+    ],
+)
+def test_names_in_front_of_names_hide_no_secret(text: str) -> None:
+    safe = REDACTOR.redact(text).text
+    for secret in ("abc123def456", "Hunter22", "token=letters", "AbCdEfGhIj"):
+        assert secret not in safe

@@ -1,0 +1,33 @@
+"""What is held of the files of missions, for as long as their workers hold the missions themselves."""
+
+from collections.abc import Container
+from typing import Generic, TypeVar
+
+from swarmmemd.model import MissionId, WorkerId
+
+_V = TypeVar("_V")
+
+
+class OfMissions(Generic[_V]):
+    """A value for each mission of each worker. What is let go of is as if it was never there."""
+
+    def __init__(self) -> None:
+        self._values: dict[WorkerId, dict[MissionId, _V]] = {}
+
+    def get(self, worker: WorkerId, mission: MissionId) -> _V | None:
+        """The value; None where there is none."""
+        return self._values.get(worker, {}).get(mission)
+
+    def put(self, worker: WorkerId, mission: MissionId, value: _V) -> None:
+        """Holds the value."""
+        self._values.setdefault(worker, {})[mission] = value
+
+    def drop(self, worker: WorkerId, mission: MissionId) -> None:
+        """Lets go of one value."""
+        self._values.get(worker, {}).pop(mission, None)
+
+    def keep(self, worker: WorkerId, missions: Container[MissionId]) -> None:
+        """Lets go of what is held of the worker's other missions."""
+        values = self._values.get(worker, {})
+        for mission in [mission for mission in values if mission not in missions]:
+            del values[mission]
