@@ -4,7 +4,7 @@ exchanged unseen. Pure. docs/contracts.md, "Audit log".
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -80,9 +80,14 @@ def names(found: Iterable[str], current: str) -> list[str]:
     return [*sorted(name for name in found if _ROTATED.fullmatch(name)), current]
 
 
-def damages(files: Iterable[tuple[str, bytes]], head: Head, waiting: Sequence[bytes]) -> list[Damage]:
-    """What is wrong with the log. `head` and `waiting`, lines that need not be in it yet, are the journal's. The
-    log may have more than these: it is written on while it is read."""
+def damages(
+    files: Iterable[tuple[str, bytes]],
+    head: Head,
+    waiting: Sequence[bytes],
+    newest: Callable[[], Head],
+) -> list[Damage]:
+    """What is wrong with the log. `head` and `waiting`, lines that need not be in it yet, are what the journal said
+    before the files were read; `newest`, its head after that: the log is written on while it is read."""
     chain = _Chain(head, len(waiting))
     found: list[Damage] = []
     name, at = "audit.jsonl", 0
@@ -90,7 +95,7 @@ def damages(files: Iterable[tuple[str, bytes]], head: Head, waiting: Sequence[by
         at = 0
         for at, line in enumerate(data.splitlines(keepends=True), 1):
             found += (Damage(name, where or at, what) for where, what in chain.follow(line, at))
-    found += (Damage(name, max(at, 1), what) for what in chain.end(waiting))
+    found += (Damage(name, max(at, 1), what) for what in chain.end(waiting, newest()))
     return found
 
 
@@ -125,10 +130,12 @@ class _Chain:
         if number == self._wanted.number and self._head.hash != self._wanted.hash:
             yield at, f"line {number} is not the one that was written"
 
-    def end(self, waiting: Sequence[bytes]) -> Iterator[str]:
+    def end(self, waiting: Sequence[bytes], newest: Head) -> Iterator[str]:
         if self._head.number < self._settled:
             yield f"lines {self._head.number + 1} to {self._settled} were cut off"
             return
+        if self._head.number > newest.number:
+            yield f"the journal knows no line {self._head.number}: its newest is {newest.number}"
         for line in waiting:
             number, before = _number_and_before(line)
             if number == self._head.number + 1 and before != self._head.hash:

@@ -32,6 +32,14 @@ class Rebuilt(msgspec.Struct, frozen=True):
     problems: tuple[str, ...]
 
 
+class _Outcome(msgspec.Struct):
+    """What came of a round: files that were written, what is left, and files that somebody else was just writing."""
+
+    done: list[str] = []
+    problems: list[str] = []
+    moved: list[str] = []
+
+
 def wrong_parts(
     one: Examiner, worker: WorkerId | None, mission: MissionId | None, archives: bool = True
 ) -> Iterator[Part]:
@@ -52,18 +60,18 @@ def rebuild(
     """Makes right what can be, over an opened tree. `opening` gives every worker a turn, so that what is recorded
     stands in its files. A damaged copy of a handoff is made right before that, lest it be taken for a new one."""
     wrong = _wrong(tree, worker, mission)
-    copies: list[str] = []
+    copies = _Outcome()
     for part in wrong:
         if part.kind in _HANDOFFS:
-            _mend(tree, part, copies, [])
+            _mend(tree, part, copies)
     opening()
-    changed = dict.fromkeys([*copies, *_otherwise_now(tree, wrong)])
+    changed = dict.fromkeys([*copies.done, *_otherwise_now(tree, wrong)])
     for _ in range(_ROUNDS):
-        problems: list[str] = []
-        done = _round(tree, worker, mission, problems)
-        changed.update(dict.fromkeys(done))
-        if not done:
+        outcome = _round(tree, worker, mission)
+        changed.update(dict.fromkeys(outcome.done))
+        if not outcome.done and not outcome.moved:
             break
+    problems = [*outcome.problems, *(f"{path}: somebody was just writing it" for path in outcome.moved)]
     if changed:
         tree.everything()  # an archive follows its parts
         tree.settle()
@@ -94,56 +102,63 @@ def _beyond_repair(tree: Tree) -> list[str]:
         return [f"{one.path}:{one.line}: {one.what}. {one.mend}" for one in found]
 
 
-def _round(tree: Tree, worker: WorkerId | None, mission: MissionId | None, problems: list[str]) -> list[str]:
-    """Goes over everything once. Gives the files that were written; what is left goes to `problems`."""
-    done: list[str] = []
+def _round(tree: Tree, worker: WorkerId | None, mission: MissionId | None) -> _Outcome:
+    """Goes over everything once."""
+    outcome = _Outcome()
     tree.settle()
     with closing(Inspector(tree.journal.path)) as journal:
         one = examiner(tree.config, journal, taken_up=False)
         for part in wrong_parts(one, worker, mission, archives=False):
-            _mend(tree, part, done, problems)
+            _mend(tree, part, outcome)
     tree.settle()
     with closing(Inspector(tree.journal.path)) as journal:
         one = examiner(tree.config, journal, taken_up=False)
-        parts = [part for part in one.archives(mission, worker) if part.faults]
-        _archive(tree, parts, done, problems)
+        _archive(tree, [part for part in one.archives(mission, worker) if part.faults], outcome)
     tree.settle()
-    return done
+    return outcome
 
 
-def _mend(tree: Tree, part: Part, done: list[str], problems: list[str]) -> None:
+def _mend(tree: Tree, part: Part, outcome: _Outcome) -> None:
     if part.right is not None and part.right != part.data:
         try:
-            _put(tree, part)
-            done.append(str(part.path))
+            (outcome.done if _put(tree, part) else outcome.moved).append(str(part.path))
         except OSError as error:
-            problems.append(f"{error.filename or part.path}: {error.strerror or error}")
-    problems += [
+            outcome.problems.append(f"{error.filename or part.path}: {error.strerror or error}")
+    outcome.problems += [
         f"{part.path}:{fault.line}: {fault.what}. {part.mend}" for fault in part.faults if not fault.mendable
     ]
 
 
-def _archive(tree: Tree, parts: list[Part], done: list[str], problems: list[str]) -> None:
-    problems += [f"{part.path}: it cannot be made again" for part in parts if part.right is None]
+def _archive(tree: Tree, parts: list[Part], outcome: _Outcome) -> None:
+    lost = [part for part in parts if part.right is None]
     for mission in dict.fromkeys(part.mission for part in parts if part.right is not None):
         assert mission is not None
+        here = [part for part in parts if part.mission == mission and part.right is not None]
         try:
             with tree.shared.opened() as root:
-                if tree.shared.archive(root, mission):
-                    done += [str(p.path) for p in parts if p.mission == mission and p.right is not None]
+                changed = tree.shared.archive(root, mission)
         except OSError as error:
-            problems.append(f"{error.filename or mission}: {error.strerror or error}")
+            outcome.problems.append(f"{error.filename or mission}: {error.strerror or error}")
+        else:
+            outcome.done += [str(part.path) for part in here if changed]
+            lost += [part for part in here if not changed]
+    outcome.problems += [
+        f"{part.path}:{fault.line}: {fault.what}. {part.mend or 'It cannot be made again.'}"
+        for part in lost
+        for fault in part.faults
+    ]
 
 
-def _put(tree: Tree, part: Part) -> None:
-    """Replaces the file, if it is still the one that was looked at: else the next round looks again."""
+def _put(tree: Tree, part: Part) -> bool:
+    """Replaces the file, if it is still the one that was looked at: else the next round looks again. Says whether it
+    was replaced."""
     assert part.right is not None
     name = part.place.name
     with _root(tree, part) as root, root.descend(part.place.folders, create=True) as folder:
         held = hold(folder, name, _LIMIT)
         try:
             if (held.data if held else None) != part.data:
-                return
+                return False
             if part.kind in _HANDOFFS and part.data and part.data.strip():
                 _set_aside(tree, part, part.data)
             version = replace(folder, name, part.right, held.version if held else None)
@@ -155,9 +170,11 @@ def _put(tree: Tree, part: Part) -> None:
         except Moved as moved:
             if moved.data is not None:
                 replace(folder, name, moved.data)
+            return False
         finally:
             if held is not None:
                 held.close()
+    return True
 
 
 def _root(tree: Tree, part: Part) -> Directory:

@@ -111,18 +111,27 @@ def _show(config: "Config", worker: "WorkerId | None", mission: "MissionId | Non
 
     from swarmmemd.instance import is_running
     from swarmmemd.journal.inspector import Inspector
-    from swarmmemd.layout import JOURNAL
-    from swarmmemd.rebuild import wrong_parts
-    from swarmmemd.recall.verify import beyond_repair, examiner
+    from swarmmemd.layout import JOURNAL, profile
+    from swarmmemd.recall.verify import BUSY, beyond_repair, examiner, settled, settled_archives
 
     count, left = 0, False
+    running = is_running(config.state_dir) is not None
     with closing(Inspector(config.state_dir / JOURNAL)) as journal:
-        one = examiner(config, journal, taken_up=is_running(config.state_dir) is not None)
-        for part in wrong_parts(one, worker, mission):
+        one = examiner(config, journal, taken_up=running)
+        parts: list[Part] = []
+        for each in [worker] if worker is not None else journal.workers():
+            found = settled(one, each, running, mission)
+            if found is None:
+                say_line(one_row(f"{profile(config.profiles_root, each)}: {BUSY}", _WIDTH), err=True)
+            parts += [part for part in found or () if part.faults]
+        parts += [part for part in settled_archives(one, running, mission, worker) if part.faults]
+        for part in parts:
             count += _diff(part)
-            left = left or any(not fault.mendable for fault in part.faults)
-        for found in beyond_repair(config, journal) if worker is None and mission is None else ():
-            say_line(one_row(f"{found.path}:{found.line}: {found.what}. {found.mend}", _WIDTH), err=True)
+            left = left or part.right is None or any(not fault.mendable for fault in part.faults)
+        for finding in beyond_repair(config, journal) if worker is None and mission is None else ():
+            say_line(
+                one_row(f"{finding.path}:{finding.line}: {finding.what}. {finding.mend}", _WIDTH), err=True
+            )
             left = True
     if count or not left:
         say_line(f"{count} files would be made right" if count else "nothing to change")
@@ -136,7 +145,8 @@ def _diff(part: "Part") -> bool:
     path = one_row(str(part.path), _WIDTH)
     if part.right in (None, part.data):
         for fault in part.faults:
-            say_line(one_row(f"{path}:{fault.line}: {fault.what}. {part.mend}", _WIDTH), err=True)
+            mend = part.mend or "It cannot be made again."
+            say_line(one_row(f"{path}:{fault.line}: {fault.what}. {mend}", _WIDTH), err=True)
         return False
     assert part.right is not None
     if not part.right:

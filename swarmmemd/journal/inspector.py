@@ -7,8 +7,6 @@ from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import msgspec
-
 from swarmmemd.errors import JournalError
 from swarmmemd.journal.audits import AuditState, audit_state
 from swarmmemd.journal.follower import Follower
@@ -17,6 +15,8 @@ from swarmmemd.journal.values import (
     KeptHandoff,
     Recorded,
     kept_handoff,
+    kept_mission,
+    kept_worker,
     line_digest,
     recorded,
 )
@@ -52,10 +52,7 @@ class Inspector(Follower):
     def state(self, worker: WorkerId) -> WorkerState:
         """The worker's state, without its missions."""
         rows = self._rows("SELECT state FROM worker WHERE worker = ?", worker)
-        try:
-            return msgspec.json.decode(rows[0][0], type=WorkerState) if rows else WorkerState(worker=worker)
-        except msgspec.DecodeError as error:
-            raise JournalError(f"the state of {worker} cannot be read: {error}") from error
+        return kept_worker(rows[0][0]) if rows else WorkerState(worker=worker)
 
     def missions(self, worker: WorkerId) -> list[MissionId]:
         """The ids of the worker's missions, in their order."""
@@ -65,24 +62,18 @@ class Inspector(Follower):
     def mission(self, worker: WorkerId, mission: MissionId) -> MissionState | None:
         """The worker's mission; None where it has none of that id."""
         rows = self._rows("SELECT state FROM mission WHERE worker = ? AND mission = ?", worker, mission)
-        try:
-            return msgspec.json.decode(rows[0][0], type=MissionState) if rows else None
-        except msgspec.DecodeError as error:
-            raise JournalError(f"the state of {worker} cannot be read: {error}") from error
+        return kept_mission(rows[0][0]) if rows else None
 
     def current(self, worker: WorkerId) -> MissionState | None:
         """The mission of the worker's newest dispatch; without one the mission that was heard of last."""
         rows = self._rows("SELECT state FROM worker WHERE worker = ?", worker)
-        try:
-            found = msgspec.json.decode(rows[0][0], type=WorkerState).current if rows else None
-            if found is not None and found.mission is not None:
-                sql = "SELECT state FROM mission WHERE worker = ? AND mission = ?"
-                rows = self._rows(sql, worker, found.mission)
-            else:
-                rows = self._rows("SELECT state FROM mission WHERE worker = ?", worker)
-            missions = [msgspec.json.decode(state, type=MissionState) for (state,) in rows]
-        except msgspec.DecodeError as error:
-            raise JournalError(f"the state of {worker} cannot be read: {error}") from error
+        found = kept_worker(rows[0][0]).current if rows else None
+        if found is not None and found.mission is not None:
+            sql = "SELECT state FROM mission WHERE worker = ? AND mission = ?"
+            rows = self._rows(sql, worker, found.mission)
+        else:
+            rows = self._rows("SELECT state FROM mission WHERE worker = ?", worker)
+        missions = [kept_mission(state) for (state,) in rows]
         return max(missions, key=lambda one: one.updated, default=None)
 
     def unshown(self, worker: WorkerId) -> set[str]:

@@ -9,17 +9,14 @@ import sqlite3
 import msgspec
 
 from swarmmemd.bodies import dropped, without_body
-from swarmmemd.journal.values import recorded
+from swarmmemd.journal.values import kept_mission, recorded
 from swarmmemd.model import WorkerId
 from swarmmemd.record import encode
-from swarmmemd.state import MissionState
 
 _SLICE = 2000
 """Sequence numbers looked at in one piece."""
 _DISPATCHES = 64
 """The newest dispatches of a worker keep their bodies: prompts are known by the texts of their tasks."""
-
-_decoder = msgspec.json.Decoder(MissionState)
 
 
 class Slice(msgspec.Struct, frozen=True):
@@ -68,7 +65,7 @@ def _events(db: sqlite3.Connection, after: int, last: int, before: int) -> list[
 def _is_over(db: sqlite3.Connection, worker: str, mission: str) -> bool:
     sql = "SELECT state FROM mission WHERE worker = ? AND mission = ? AND shown = 1 AND archived = 1"
     row = db.execute(sql, (worker, mission)).fetchone()
-    return row is not None and bool(_decoder.decode(row[0]).completed)
+    return row is not None and bool(kept_mission(row[0]).completed)
 
 
 def _handoffs(db: sqlite3.Connection, before: int) -> list[tuple[str, str]]:
@@ -79,6 +76,6 @@ def _handoffs(db: sqlite3.Connection, before: int) -> list[tuple[str, str]]:
         (worker, state.handoff.sha256)
         for worker in {worker for worker, _ in rows}
         for (data,) in db.execute("SELECT state FROM mission WHERE worker = ?", (worker,))
-        if (state := _decoder.decode(data)).handoff
+        if (state := kept_mission(data)).handoff
     }
     return [row for row in rows if row not in counted]

@@ -1,7 +1,8 @@
 """What goes into the journal and comes out of it."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from swarmmemd.errors import JournalError
 from swarmmemd.handoff import Author
 from swarmmemd.model import Event, MissionId, WorkerId
 from swarmmemd.record import decode, encode
-from swarmmemd.state import Heard, WorkerState
+from swarmmemd.state import Heard, MissionState, WorkerState
 
 
 class Recorded(msgspec.Struct, frozen=True, gc=False):
@@ -81,11 +82,51 @@ class FileMark(msgspec.Struct, frozen=True):
     seq: int
 
 
+_AGAIN = "Stop the daemon, then make the journal again: swarmmemd rebuild --journal"
+
+
+class _Completed(msgspec.Struct):
+    """All that is read of a mission where only that is asked."""
+
+    completed: int = 0
+
+
+_worker_decoder = msgspec.json.Decoder(WorkerState)
+_mission_decoder = msgspec.json.Decoder(MissionState)
+_completed_decoder = msgspec.json.Decoder(_Completed)
+
+
+def kept_worker(data: bytes) -> WorkerState:
+    """The state in a row of `worker`, without the missions."""
+    with _readable("a worker's state"):
+        return _worker_decoder.decode(data)
+
+
+def kept_mission(data: bytes) -> MissionState:
+    """The state in a row of `mission`."""
+    with _readable("a mission's state"):
+        return _mission_decoder.decode(data)
+
+
+def is_completed(data: bytes) -> bool:
+    """Whether the mission in a row of `mission` is completed."""
+    with _readable("a mission's state"):
+        return _completed_decoder.decode(data).completed > 0
+
+
+@contextmanager
+def _readable(what: str) -> Iterator[None]:
+    try:
+        yield
+    except msgspec.DecodeError as error:
+        raise JournalError(f"{what} in the journal cannot be read: {error}", _AGAIN) from error
+
+
 def recorded(seq: int, line: bytes, worker: WorkerId) -> Recorded:
     """The event of a row of the journal."""
     event = decode(line.rstrip(b"\n"), worker)
     if not isinstance(event, Event):
-        raise JournalError(f"event {seq} of the journal cannot be read", "Set the journal aside (rename it).")
+        raise JournalError(f"event {seq} of the journal cannot be read", _AGAIN)
     return Recorded(seq, event, line)
 
 

@@ -26,7 +26,10 @@ from swarmmemd.journal.values import (
     KeptHandoff,
     Placing,
     Recorded,
+    is_completed,
     kept_handoff,
+    kept_mission,
+    kept_worker,
     line_digest,
     recorded,
 )
@@ -58,16 +61,7 @@ class _Awake(msgspec.Struct):
     awake: tuple[MissionId, ...] | None = None
 
 
-class _Completed(msgspec.Struct):
-    """All that is read of a mission by who only asks whether it is completed."""
-
-    completed: int = 0
-
-
-_worker_decoder = msgspec.json.Decoder(WorkerState)
 _awake_decoder = msgspec.json.Decoder(_Awake)
-_mission_decoder = msgspec.json.Decoder(MissionState)
-_completed_decoder = msgspec.json.Decoder(_Completed)
 
 
 class Journal:
@@ -123,7 +117,7 @@ class Journal:
         row = self._row("SELECT state FROM worker WHERE worker = ?", worker)
         if row is None:
             return None
-        state, known = _worker_decoder.decode(row[0]), _awake_decoder.decode(row[0]).awake
+        state, known = kept_worker(row[0]), _awake_decoder.decode(row[0]).awake
         if known is not None:
             return replace(state, missions=self.missions(worker, known))
         pages = self._pages(worker)
@@ -133,7 +127,7 @@ class Journal:
         """All missions of the worker, one after the other."""
         sql = "SELECT state FROM mission WHERE worker = ? AND mission > ? ORDER BY mission LIMIT ?"
         last = ""
-        while page := [_mission_decoder.decode(row) for (row,) in self._rows(sql, worker, last, _PAGE)]:
+        while page := [kept_mission(row) for (row,) in self._rows(sql, worker, last, _PAGE)]:
             yield from page
             last = page[-1].mission
 
@@ -151,7 +145,7 @@ class Journal:
             some = ids[start : start + _ASKED_AT_ONCE]
             marks = ", ".join("?" * len(some))
             sql = f"SELECT state FROM mission WHERE worker = ? AND mission IN ({marks})"
-            states = (_mission_decoder.decode(row) for (row,) in self._rows(sql, worker, *some))
+            states = (kept_mission(row) for (row,) in self._rows(sql, worker, *some))
             found.update((state.mission, state) for state in states)
         return found
 
@@ -160,7 +154,7 @@ class Journal:
         behind = "(worker, mission) > (?, ?) ORDER BY worker, mission LIMIT ?"
         sql = f"SELECT worker, mission, state FROM mission WHERE {behind}"
         return [
-            (WorkerId(whose), MissionId(id), _completed_decoder.decode(state).completed > 0)
+            (WorkerId(whose), MissionId(id), is_completed(state))
             for whose, id, state in self._rows(sql, worker, mission, count)
         ]
 
@@ -263,7 +257,7 @@ class Journal:
         """Every worker that has the mission, with its state of it."""
         sql = "SELECT worker, state FROM mission WHERE mission = ? ORDER BY worker"
         rows = self._rows(sql, mission)
-        return [(WorkerId(worker), _mission_decoder.decode(state)) for worker, state in rows]
+        return [(WorkerId(worker), kept_mission(state)) for worker, state in rows]
 
     def read_back(self) -> tuple[int, int]:
         """How many workers and events were read back from the memory files when the journal was made."""

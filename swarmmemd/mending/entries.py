@@ -58,6 +58,7 @@ class _Entries:
         self._header = episode_header(worker, day)
         self._due = due
         self._entries = [episode_entry(one.event) for one in due]
+        self._awaited = [e for e, one in zip(self._entries, due, strict=True) if one.need is Need.MAY]
         self._foreign = {episode_entry(one.event) for one in elsewhere}
         self._spots: list[_Spot] = []
         self._used = [False] * len(self._lines)
@@ -144,16 +145,18 @@ class _Entries:
         return left
 
     def _remains(self, number: int) -> _Spot | None:
-        """What is left of the entry: where most of its lines stand, or its beginning."""
+        """What is left of the entry: where most of its lines stand, else its beginning."""
         entry = self._entries[number].splitlines(keepends=True)
         wanted = [line for line in entry if line.strip()]
-        for telling in (entry[_HEAD], entry[_SUMMARY]):
-            for hit in self._stands.get(telling, ()):
-                if not self._used[hit]:
-                    there = self._chunk(hit, len(entry) + _AROUND)
-                    if spot := self._begun(number, wanted, there) or self._edited(number, wanted, there):
-                        return spot
-        return self._cut(number)
+        beginning: _Spot | None = None
+        hits = (at for one in (_HEAD, _SUMMARY) for at in self._stands.get(entry[one], ()))
+        for hit in (at for at in hits if not self._used[at]):
+            there = self._chunk(hit, len(entry) + _AROUND)
+            if spot := self._begun(number, wanted, there) or self._edited(number, wanted, there):
+                if len(there) * 2 > len(wanted):
+                    return spot
+                beginning = beginning or spot
+        return beginning or self._cut(number)
 
     def _chunk(self, hit: int, most: int) -> list[int]:
         """The lines with something in them round one, from a heading to the next, that are nobody's yet."""
@@ -172,14 +175,15 @@ class _Entries:
         return self._lines[at].startswith(("# ", "## "))
 
     def _is_theirs(self, there: list[int], wanted: list[str]) -> bool:
-        """The other writer's entry of the same minute: it has no blank line below its heading."""
+        """The other writer's entry of the same minute."""
         told = [self._lines[at] for at in there]
-        close = [
-            at
-            for at in there
-            if self._lines[at] == wanted[0] and at + 1 in there and _BULLET.match(self._lines[at + 1])
-        ]
-        return bool(close) and told != wanted
+        heads = (at for at in there if self._lines[at] == wanted[0])
+        return told != wanted and any(map(self._told_by_others, heads))
+
+    def _told_by_others(self, head: int) -> bool:
+        """The other writer leaves no blank line below the heading."""
+        below = self._lines[head + 1 : head + 2]
+        return bool(below) and _BULLET.match(below[0]) is not None
 
     def _begun(self, number: int, wanted: list[str], there: list[int]) -> _Spot | None:
         """The beginning of the entry, and nothing else."""
@@ -222,7 +226,7 @@ class _Entries:
             for at in self._unused(spot.start - 1, spot.end):
                 if self._lines[at].strip() and self._lines[at] in entry:
                     self._remnant(at, at + 1)
-        for at in self._unused(*self._stands.get(self._header[:-1], ())[1:]):
+        for at in self._unused(*self._misplaced_headings()):
             self._remnant(at, at + 1)
         whole: dict[str, list[list[str]]] = {}
         for number in {spot.number for spot in self._spots}:
@@ -233,19 +237,27 @@ class _Entries:
                 there = self._chunk(hit, max(map(len, entries)) + _AROUND)
                 told = [self._lines[at] for at in there]
                 begun = any(told == wanted[: len(told)] for wanted in entries)
-                if begun and self._lines[hit + 1 : hit + 2] in ([], ["\n"]) and not self._waits(there[0]):
+                if begun and not self._told_by_others(hit) and not self._waits(there[0]):
                     self._remnant(there[0], there[-1] + 1)
+
+    def _misplaced_headings(self) -> list[int]:
+        """All headings but the first, and that one, too, where an entry of ours stands above it: the file gets its
+        heading at its beginning."""
+        headings = self._stands.get(self._header[:-1], [])
+        lead = next((at for at, line in enumerate(self._lines) if line.strip() and at not in self._gone), -1)
+        begins_with_entry = any(spot.start <= lead < spot.end for spot in self._spots)
+        return headings if begins_with_entry else headings[1:]
 
     def _unused(self, *lines: int) -> list[int]:
         return [at for at in lines if 0 <= at < len(self._lines) and not self._used[at]]
 
     def _waits(self, start: int) -> bool:
         """Whether the end of the file from this line on is an entry that is just being written."""
+        left = len(self._lines) - start
+        if all(entry.count("\n") < left for entry in self._awaited):
+            return False
         rest = "".join(self._lines[start:])
-        return any(
-            one.need is Need.MAY and entry.startswith(rest)
-            for one, entry in zip(self._due, self._entries, strict=True)
-        )
+        return any(entry.startswith(rest) for entry in self._awaited)
 
     def _remnant(self, start: int, end: int) -> None:
         self._use(start, end)

@@ -4,6 +4,7 @@ docs/contracts.md, "Verify and rebuild".
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
@@ -213,12 +214,22 @@ class _Places:
         title = _known_title(part)
         seen: set[str] = set()
         again = []
-        for at, line in _plain(part) if title else ():
+        for at, line in self._of_nobody_else(title, part) if title else ():
             key = (_state_key(line) or line) if title == STATE else line
             if key in seen and (line == PLACEHOLDER or self._is_ours(title, line)):
                 again.append(at)
             seen.add(key)
         _take_out(part, again)
+
+    def _of_nobody_else(self, title: str, part: Part) -> Iterator[tuple[int, str]]:
+        """The lines of a section that are not part of what somebody wrote: to a merge, too, a paragraph or a bullet
+        with somebody's words in it is his."""
+        theirs: set[int] = set()
+        for block in blocks_of(part) if title != STATE else ():
+            lines = [line for line in block.lines if not blank(line)]
+            if not all(line == PLACEHOLDER or self._is_ours(title, line) for line in lines):
+                theirs.update(range(block.start, block.end))
+        return ((at, line) for at, line in _plain(part) if at not in theirs)
 
 
 def _known_title(part: Part) -> str:
@@ -244,7 +255,8 @@ def _blanks_at_end(part: Part) -> list[int]:
 
 
 def _take_out(part: Part, gone: Sequence[int]) -> None:
-    left = [at for at in range(len(part.lines)) if at not in set(gone)]
+    away = set(gone)
+    left = [at for at in range(len(part.lines)) if at not in away]
     part.lines, part.regions = [part.lines[at] for at in left], [part.regions[at] for at in left]
 
 
@@ -308,17 +320,32 @@ def _says(text: str, summary: Summary) -> list[tuple[str, list[str], list[str]]]
 def _faults(text: str, right: str) -> list[Fault]:
     """One for each place that would be changed, with the section in which it is."""
     old, new = text.splitlines(), right.splitlines()
+    places = SequenceMatcher(None, _told_apart(old), _told_apart(new), autojunk=False).get_opcodes()
+    before, after = set(old), set(new)
     found: list[Fault] = []
     moved: list[Fault] = []
-    for tag, start, end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for tag, start, end, new_start, new_end in places:
         wanted = next((line for line in new[new_start:new_end] if line.strip()), "")
         there = next((line for line in old[start:end] if line.strip()), "")
         if tag != "equal" and (wanted or there):
             section = _section(new, new_start) if tag == "insert" else _section(old, start)
             what = f"lacks {wanted[:120]!r}" if wanted else f"still has {there[:120]!r}"
-            only_moved = (wanted in old) if wanted else (there in new)
+            only_moved = (wanted in before) if wanted else (there in after)
             (moved if only_moved else found).append(Fault(start + 1, f"{section} {what}"))
     return found or moved or [Fault(1, "its blank lines differ")]
+
+
+def _told_apart(lines: list[str]) -> list[tuple[str, str, int]]:
+    """Each line with its section, and the how-manieth of its words it is there: texts of many equal lines are compared
+    as fast as others."""
+    seen: Counter[tuple[str, str]] = Counter()
+    section = ""
+    found = []
+    for line in lines:
+        section = line if line.startswith(("# ", "## ")) else section
+        seen[section, line] += 1
+        found.append((section, line, seen[section, line]))
+    return found
 
 
 def _reworded(text: str, summary: Summary) -> Iterator[Fault]:

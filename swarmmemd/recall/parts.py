@@ -35,6 +35,8 @@ from swarmmemd.render.summary import FILES, Ours, Summary
 from swarmmemd.state import MissionState, WorkerState
 
 _LIMIT = 256 * 1024 * 1024
+_NOTHING = b" \t\r\n\0"
+"""Of a file with nothing else in it a failing disk has taken the text: nobody wrote that."""
 
 
 class Kind(StrEnum):
@@ -116,12 +118,16 @@ class Examiner:
             yield part
 
     def _archived(self, mission: MissionId, worker: WorkerId | None, name: str) -> bytes | None:
-        """What would be archived now. The manifest is made with the files that it lists."""
+        """What would be archived now. Empty for what comes of what is made first: the manifest of the files that it
+        lists, a copy of a worker's own file that is gone, too. None where nothing can make it again."""
         if worker is None:
             return b""
+        profile = layout.profile(self._config.profiles_root, worker)
         place = Place(layout.summary(mission).folders, name)
-        local = self.read(Kind.ARCHIVE, layout.profile(self._config.profiles_root, worker), place, mission)
-        return archived_form(self._redactor, name, local.data) if local.data is not None else None
+        local = self.read(Kind.ARCHIVE, profile, place, mission)
+        if local.data is not None:
+            return archived_form(self._redactor, name, local.data)
+        return b"" if profile.is_dir() and not local.faults else None
 
     def read(self, kind: Kind, root: Path, place: Place, mission: MissionId | None = None) -> Part:
         """The file as it stands there. What is no file of its own is a fault, and never written through."""
@@ -350,18 +356,25 @@ class _Worker:
             yield replace(part, right=part.data)
         elif (what := self._absent_or_known(part)) is None:
             yield self._new(part, right)
-        elif part.data and part.data.strip() and not may_place(version, kept.rank):
-            known = self._journal.handoff(self._worker, sha256(part.data))
-            by = known.author if known else Author.WORKER
+        elif (by := self._keeps_overwriting(part, version, kept.rank)) is not None:
             yield replace(part, notes=(Fault(1, f"overwritten by {by.value}, and left so"),))
         else:
             yield self._faulty(part, right, what)
+
+    def _keeps_overwriting(self, part: Part, version: KeptHandoff, rank: int) -> Author | None:
+        """Who does, where the copy is left to him. A text of ours that should not stand there any more nobody wrote."""
+        if not part.data or not part.data.strip() or may_place(version, rank):
+            return None
+        known = self._journal.handoff(self._worker, sha256(part.data))
+        by = known.author if known else Author.WORKER
+        return None if by is Author.DAEMON else by
 
     def _identity(self) -> Iterator[Part]:
         entry = self._examiner.roster(self._worker)
         for name, text in TEXTS.items() if entry is not None else ():
             assert entry is not None
             part = self._read(Kind.IDENTITY, layout.identity_file(name))
-            if part.data is None and not part.faults:
-                part = self._faulty(part, text(entry).encode("utf-8", "surrogateescape"), "it is missing")
+            if not (part.data or b"").strip(_NOTHING) and not part.faults:
+                what = "it is missing" if part.data is None else "it is empty"
+                part = self._faulty(part, text(entry).encode("utf-8", "surrogateescape"), what)
             yield part

@@ -17,7 +17,7 @@ from swarmmemd.durable import Directory, read_file
 from swarmmemd.errors import JournalError
 from swarmmemd.instance import is_running
 from swarmmemd.journal.inspector import Inspector
-from swarmmemd.model import Unreadable, WorkerId
+from swarmmemd.model import MissionId, Unreadable, WorkerId
 from swarmmemd.observation import RosterWorker
 from swarmmemd.recall.parts import Examiner, Part
 from swarmmemd.recall.secrets import secrets_in
@@ -29,6 +29,7 @@ _LIMIT = 64 * 1024 * 1024
 _TRIES = 4
 _PAUSE = 0.4
 """Seconds after which what seems wrong is looked at again, where a daemon may just be writing it."""
+BUSY = "its files were being written all the while: look again"
 _CHANGED = "Nothing can make it again. Find out who changed it; a backup tells what stood there."
 _SECRET = "Take it out of this file, and make it worthless: others could read it."
 
@@ -93,18 +94,33 @@ def examiner(config: Config, journal: Inspector, taken_up: bool) -> Examiner:
     return Examiner(config, journal, roster_of(config), taken_up)
 
 
-def settled(one: Examiner, worker: WorkerId, running: bool) -> list[Part] | None:
-    """The worker's files; where a daemon runs, as they are when nothing is being written to them. None where that
-    never was."""
+def settled(
+    one: Examiner, worker: WorkerId, running: bool, mission: MissionId | None = None
+) -> list[Part] | None:
+    """The worker's files, those of one mission where one is named; where a daemon runs, as they are when nothing is
+    being written to them. None where that never was."""
     for attempt in range(_TRIES):
         before = one.journal.stamp(worker)
-        parts = one.worker(worker)
+        parts = one.worker(worker, mission)
         still = one.journal.stamp(worker) == before
         sure = not running or attempt > 1 or not any(part.faults for part in parts)
         if still and sure:
             return parts
         time.sleep(_PAUSE)
     return None
+
+
+def settled_archives(
+    one: Examiner, running: bool, mission: MissionId | None = None, worker: WorkerId | None = None
+) -> list[Part]:
+    """The files of the archives in the same way."""
+    parts = list(one.archives(mission, worker))
+    for _ in range(_TRIES if running else 0):
+        if not any(part.faults for part in parts):
+            break
+        time.sleep(_PAUSE)
+        parts = list(one.archives(mission, worker))
+    return parts
 
 
 def _tree(config: Config, journal: Inspector, running: bool, verdict: Verdict) -> None:
@@ -119,13 +135,13 @@ def _tree(config: Config, journal: Inspector, running: bool, verdict: Verdict) -
             continue
         parts = settled(one, worker, running)
         if parts is None:
-            verdict.note("worker", profile, 1, "its files were being written all the while: look again")
+            verdict.note("worker", profile, 1, BUSY)
         _told(parts or [], f"swarmmemd rebuild --worker {worker}", verdict)
         if waiting := journal.waiting(worker):
             verdict.note(
                 "worker", profile, 1, f"{len(waiting)} events are recorded and not in their files yet"
             )
-    _told(_archives(one, running), "", verdict)
+    _told(settled_archives(one, running), "", verdict)
     verdict.findings += beyond_repair(config, journal)
     verdict.events = journal.count()
 
@@ -145,18 +161,8 @@ def _mend(part: Part, mend: str, mendable: bool) -> str:
     if not mendable:
         return part.mend
     if part.right is None:
-        return "It cannot be made again: the worker's own file is gone, too."
+        return "It cannot be made again: the worker's profile is gone."
     return mend or f"swarmmemd rebuild --mission {part.mission}"
-
-
-def _archives(one: Examiner, running: bool) -> list[Part]:
-    parts = list(one.archives())
-    for _ in range(_TRIES if running else 0):
-        if not any(part.faults for part in parts):
-            break
-        time.sleep(_PAUSE)
-        parts = list(one.archives())
-    return parts
 
 
 def beyond_repair(config: Config, journal: Inspector) -> list[Finding]:
@@ -171,7 +177,12 @@ def beyond_repair(config: Config, journal: Inspector) -> list[Finding]:
 def _audit(config: Config, journal: Inspector, running: bool, verdict: Verdict) -> None:
     for attempt in range(_TRIES):
         known = journal.audit()
-        found = damages(_audit_files(config.state_dir), known.head, [line for _, line in known.waiting])
+        found = damages(
+            _audit_files(config.state_dir),
+            known.head,
+            [line for _, line in known.waiting],
+            newest=lambda: journal.audit().head,
+        )
         if not found or not running or attempt == _TRIES - 1:
             break
         time.sleep(_PAUSE)

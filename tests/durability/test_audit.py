@@ -39,7 +39,7 @@ def _lines(home: Home) -> list[dict[str, Any]]:
 def _damage(home: Home) -> list[Damage]:
     with closing(sqlite3.connect(home.state / JOURNAL)) as db:
         known = audit_state(db)
-    return damages(_files(home), known.head, [line for _, line in known.waiting])
+    return damages(_files(home), known.head, [line for _, line in known.waiting], lambda: known.head)
 
 
 def _written(home: Home) -> set[str]:

@@ -95,6 +95,18 @@ def test_a_damaged_journal_is_refused_and_never_replaced(
     assert home.files() == before
 
 
+@pytest.mark.parametrize("table", ["worker", "mission"])
+def test_a_row_of_state_that_cannot_be_read_stops_it_with_the_way_out(home: Home, table: str) -> None:
+    _told(home)
+    with closing(sqlite3.connect(_path(home))) as db:
+        db.execute(f"UPDATE {table} SET state = substr(state, 2)")
+        db.commit()
+    with pytest.raises(JournalError, match="cannot be read") as told:
+        home.turn()
+    assert told.value.code == 74
+    assert "rebuild --journal" in told.value.mend
+
+
 def test_set_aside_as_the_message_says_it_starts_and_reads_back(home: Home, undisturbed: Undisturbed) -> None:
     _told(home)
     _path(home).write_bytes(_header_overwritten(_path(home).read_bytes()))

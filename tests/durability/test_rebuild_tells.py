@@ -1,13 +1,16 @@
 """What `rebuild` says of its work: what it changed, what it leaves alone and what it cannot mend."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from swarmmemd.cli.main import run
+from swarmmemd.durable import Directory, Version, replace
 from swarmmemd.layout import AUDIT
 from tests.support.edits import Edit, edits, filled
-from tests.support.trees import MISSION, WORKER, Home
-from tests.support.whole import found, made_right, ours, whole
+from tests.support.trees import MISSION, WORKER, Home, flags
+from tests.support.whole import OTHER, found, made_right, ours, whole
 
 
 @pytest.fixture
@@ -66,3 +69,65 @@ def test_a_line_of_any_file_is_named_and_put_right(tree: Home, kind: str) -> Non
             assert path.read_bytes() == before, edit
             assert found(tree).findings == [], edit
     assert made_right(tree).changed == ()
+
+
+def test_what_is_archived_of_a_profile_that_is_gone_cannot_be_made_again(
+    tree: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(tree.profiles / OTHER)
+    path = tree.shared / "swarm" / "missions" / MISSION / OTHER / "SUMMARY.md"
+    path.unlink()
+    (finding,) = found(tree).findings
+    assert (finding.path, finding.mend) == (
+        str(path),
+        "It cannot be made again: the worker's profile is gone.",
+    )
+    assert run(["rebuild", "--dry-run", *flags(tree)]) == 1
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", f"{path}:1: it is missing. It cannot be made again.\n")
+    done = made_right(tree)
+    assert done.changed == ()
+    assert done.problems == (f"{path}:1: it is missing. It cannot be made again.",)
+
+
+def test_a_copy_in_the_archive_whose_own_file_is_gone_too_is_made_again(
+    tree: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tree.shared / "swarm" / "missions" / MISSION / OTHER / "SUMMARY.md"
+    before = copy.read_bytes()
+    copy.unlink()
+    tree.summary(worker=OTHER).unlink()
+    assert {finding.mend for finding in found(tree).findings} == {
+        f"swarmmemd rebuild --mission {MISSION}",
+        f"swarmmemd rebuild --worker {OTHER}",
+    }
+    assert run(["rebuild", "--dry-run", *flags(tree)]) == 0
+    assert f"{copy}: would be made again" in capsys.readouterr().out
+    done = made_right(tree)
+    assert done.problems == ()
+    assert set(done.changed) == {str(copy), str(tree.summary(worker=OTHER))}
+    assert copy.read_bytes() == before
+
+
+@pytest.mark.parametrize("times", [1, 100], ids=["once", "all the while"])
+def test_somebody_writes_a_file_that_is_just_made_right(
+    tree: Home, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tree.events()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]))
+    writes = iter(range(times))
+
+    def too_late(folder: Directory, name: str, data: bytes, expected: Version | None) -> Version:
+        if next(writes, None) is not None:
+            with path.open("ab") as file:
+                file.write(b'{"type":"note","summary":"somebody"}\n')
+        return replace(folder, name, data, expected)
+
+    monkeypatch.setattr("swarmmemd.rebuild.replace", too_late)
+    done = made_right(tree)
+    assert done.problems == ((f"{path}: somebody was just writing it",) if times > 1 else ())
+    assert (found(tree).findings == []) is (times == 1)
+    monkeypatch.undo()
+    assert made_right(tree).problems == ()
+    assert found(tree).findings == []

@@ -14,7 +14,7 @@ from swarmmemd.journal import Filter, Follower
 from swarmmemd.layout import JOURNAL
 from swarmmemd.rebuild import rebuild
 from swarmmemd.recall.verify import verify
-from tests.support.trees import MISSION, NOON, STORY_TYPES, WORKER, Home, story
+from tests.support.trees import MISSION, NOON, STORY_TYPES, WORKER, Home, flags, story
 from tests.support.whole import whole
 
 _DAYS = 24 * 60 * 60 * 1000
@@ -143,15 +143,13 @@ def test_versions_of_handoffs_that_count_no_more(tmp_path: Path, capsys: pytest.
             home.turns(tree)
     assert _forget(home) == 1
     assert verify(home.config).findings == []
-    roots = ("profiles_root", "workspace_root", "shared_root", "state_dir")
-    flags = [part for key in roots for part in (f"--{key.replace('_', '-')}", str(getattr(home.config, key)))]
-    assert run(["handoff", "history", WORKER, "--json", *flags]) == 0
+    assert run(["handoff", "history", WORKER, "--json", *flags(home)]) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [one["bytes"] is None for one in told] == [True, False]
-    assert run(["handoff", "show", WORKER, "--version", told[0]["sha256"], *flags]) == 1
+    assert run(["handoff", "show", WORKER, "--version", told[0]["sha256"], *flags(home)]) == 1
     assert "no longer kept" in capsys.readouterr().err
-    assert run(["handoff", "show", WORKER, *flags]) == 0
+    assert run(["handoff", "show", WORKER, *flags(home)]) == 0
     assert "third row" in capsys.readouterr().out
-    assert run(["handoff", "history", WORKER, *flags]) == 0
+    assert run(["handoff", "history", WORKER, *flags(home)]) == 0
     assert "no longer kept" in capsys.readouterr().out
-    assert run(["tail", *flags]) == 0
+    assert run(["tail", *flags(home)]) == 0

@@ -14,12 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from swarmmemd.layout import JOURNAL
+from swarmmemd.cli.main import run
+from swarmmemd.layout import JOURNAL, Place
 from swarmmemd.model import MissionId
+from swarmmemd.recall.parts import Examiner, Kind, Part
 from swarmmemd.seam import Hook
 from tests.support.faults import hooked
-from tests.support.trees import CASES, MISSION, WORKER, Home, Kept, dispatched, story
-from tests.support.whole import DAMAGE, OTHER, calm, found, made_right, ours, whole
+from tests.support.trees import CASES, MISSION, WORKER, Home, Kept, answered, dispatched, flags, story
+from tests.support.whole import DAMAGE, OTHER, SECOND, calm, found, made_right, ours, whole
 
 _IDENTITY = ("IDENTITY.md", "SOUL.md", "MEMORY.md")
 _THEIRS = (
@@ -75,7 +77,8 @@ def test_a_tree_in_which_others_write_too_is_right(tree: Home) -> None:
 def test_each_file_damaged_is_named_and_mended(built: tuple[Home, Kept], damage: str) -> None:
     home, kept = built
     kept.put_back()
-    files = [path for path in ours(home) if damage == "removed" or path.name not in _IDENTITY]
+    nothing_left = damage in ("removed", "emptied", "filled with NULs")
+    files = [path for path in ours(home) if nothing_left or path.name not in _IDENTITY]
     assert len(files) > 20
     for path in files:
         kept.put_back()
@@ -240,6 +243,23 @@ def test_a_new_handoff_is_taken_up_and_not_overwritten(tree: Home) -> None:
     assert tree.types().count("handoff-written") == 2
 
 
+def test_an_older_text_of_ours_in_the_shared_folder_is_named_and_mended(tmp_path: Path) -> None:
+    home = whole(tmp_path / "home")
+    shared = home.shared / "handoffs" / "swarm" / f"{WORKER}-latest.md"
+    older = shared.read_bytes()
+    handed = answered("done", "HANDOFF", "All but the gate", action="Plant at the gate")
+    home.put({**handed, "currentMissionId": SECOND, "lastOutputAt": 1777943000000})
+    home.turn()
+    calm(home)
+    newer = shared.read_bytes()
+    assert b"Plant at the gate" in newer != older
+    shared.write_bytes(older)
+    assert _named(home) == {str(shared)}
+    assert made_right(home).changed == (str(shared),)
+    assert shared.read_bytes() == newer
+    assert found(home).findings == []
+
+
 def test_a_text_that_is_displaced_is_kept_aside(tree: Home) -> None:
     path = tree.memory() / "missions" / MISSION / "handoff.md"
     edited = DAMAGE["edited"](path.read_bytes()) or b""
@@ -278,6 +298,29 @@ def test_events_that_are_not_applied_are_no_finding(tmp_path: Path) -> None:
     verdict = found(home)
     assert verdict.findings == []
     assert not any("not in their files yet" in note.what for note in verdict.information)
+
+
+def test_a_dry_run_beside_a_daemon_shows_nothing_that_is_just_being_written(
+    tree: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At the first look one of two files is not written yet, at the second both are there."""
+    late = [tree.summary(), next(tree.shared.rglob("SUMMARY.md"))]
+    contents = {path: path.read_bytes() for path in late}
+    look = Examiner.read
+
+    def read(one: Examiner, kind: Kind, root: Path, place: Place, mission: MissionId | None = None) -> Part:
+        part = look(one, kind, root, place, mission)
+        if part.data is None and (content := contents.pop(part.path, None)) is not None:
+            part.path.write_bytes(content)
+        return part
+
+    monkeypatch.setattr(Examiner, "read", read)
+    with tree.tree():
+        for path in late:
+            path.unlink()
+        assert run(["rebuild", "--dry-run", *flags(tree)]) == 0
+    assert capsys.readouterr().out == "nothing to change\n"
+    assert not contents
 
 
 # The journal from the files

@@ -33,6 +33,26 @@ def edits(data: bytes) -> Iterator[Edit]:
     yield Edit("line ends", 0, data.replace(b"\n", b"\r\n"))
 
 
+def rearrangements(data: bytes) -> Iterator[Edit]:
+    """What leaves remains of ours that need not be known for ours: each line put at the beginning or the end, emptied,
+    indented, run into the next, broken in two, or with words added; all lines in the other order."""
+    lines = data.splitlines(keepends=True)
+    for at, line in enumerate(lines):
+        before, after, bare = lines[:at], lines[at + 1 :], line.rstrip(b"\n")
+        half = len(bare) // 2
+        for kind, instead in (
+            ("emptied", [b"\n"]),
+            ("indented", [b"  ", line]),
+            ("run into the next", [bare]),
+            ("broken in two", [bare[:half], b"\n", bare[half:], b"\n"]),
+            ("words added", [bare, b" (so they say)\n"]),
+        ):
+            yield Edit(kind, at, b"".join([*before, *instead, *after]))
+        yield Edit("put at the beginning", at, b"".join([line, *before, *after]))
+        yield Edit("put at the end", at, b"".join([*before, *after, line]))
+    yield Edit("reversed", 0, b"".join(reversed(lines)))
+
+
 def filled(data: bytes) -> list[bytes]:
     """The lines with something in them, without their ends."""
     return [line for line in data.splitlines() if line.strip()]

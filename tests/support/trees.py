@@ -133,6 +133,12 @@ class Home:
             (self.state / f"{JOURNAL}{suffix}").unlink(missing_ok=True)
 
 
+def flags(home: Home) -> list[str]:
+    """The home's roots as options of a command."""
+    roots = ("profiles_root", "workspace_root", "shared_root", "state_dir")
+    return [part for key in roots for part in (f"--{key.replace('_', '-')}", str(getattr(home.config, key)))]
+
+
 def tree_of(folder: Path) -> dict[str, bytes]:
     """All files below a folder, by their path in it."""
     return {

@@ -19,8 +19,10 @@ def chain(count: int, head: Head | None = None) -> tuple[list[bytes], Head]:
     return lines, head
 
 
-def found(lines: list[bytes], head: Head, waiting: tuple[bytes, ...] = ()) -> list[Damage]:
-    return damages([(_NAME, b"".join(lines))], head, waiting)
+def found(
+    lines: list[bytes], head: Head, waiting: tuple[bytes, ...] = (), newest: Head | None = None
+) -> list[Damage]:
+    return damages([(_NAME, b"".join(lines))], head, waiting, lambda: newest or head)
 
 
 def test_a_line_says_what_was_written_and_what_was_before() -> None:
@@ -44,10 +46,8 @@ def test_a_whole_log_has_no_damage() -> None:
     lines, head = chain(9)
     assert found(lines, head) == []
     assert found([], Head()) == []
-    assert (
-        damages([("audit-000000000004.jsonl", b"".join(lines[:4])), (_NAME, b"".join(lines[4:]))], head, ())
-        == []
-    )
+    files = [("audit-000000000004.jsonl", b"".join(lines[:4])), (_NAME, b"".join(lines[4:]))]
+    assert damages(files, head, (), lambda: head) == []
 
 
 def test_lines_that_wait_need_not_be_in_the_file_and_may() -> None:
@@ -60,8 +60,17 @@ def test_lines_that_wait_need_not_be_in_the_file_and_may() -> None:
 
 def test_a_log_that_was_written_on_since_is_whole() -> None:
     lines, head = chain(4)
-    more, _ = chain(3, head)
-    assert found(lines + more, head) == []
+    more, newest = chain(3, head)
+    assert found(lines + more, head, newest=newest) == []
+
+
+def test_lines_that_fit_the_chain_and_that_the_journal_does_not_know_are_found() -> None:
+    lines, head = chain(4)
+    forged, _ = chain(2, head)
+    assert found(lines + forged, head) == [
+        Damage(_NAME, 6, "the journal knows no line 6: its newest is 4"),
+    ]
+    assert found(lines[:3] + forged, head, tuple(lines[3:]))
 
 
 _CHANGES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
@@ -89,9 +98,7 @@ def test_each_change_is_found(change: str) -> None:
 
 def test_a_file_of_an_earlier_time_that_is_gone_is_found() -> None:
     lines, head = chain(9)
-    assert [one.what for one in damages([(_NAME, b"".join(lines[4:]))], head, ())] == [
-        "lines 1 to 4 are missing before this one"
-    ]
+    assert [one.what for one in found(lines[4:], head)] == ["lines 1 to 4 are missing before this one"]
 
 
 def test_a_new_journal_goes_on_where_the_file_ends() -> None:

@@ -9,7 +9,7 @@ import pytest
 from swarmmemd.mending import Mended, mend_summary
 from swarmmemd.render.summary import Summary, bullets_of, fresh
 from tests.golden.test_summary_golden import BUSY, FRESH
-from tests.support.edits import Edit, edits, filled
+from tests.support.edits import Edit, edits, filled, rearrangements
 from tests.unit.test_mending import LINES, entries, episode, lines
 
 _PLACEHOLDER = b"- None yet."
@@ -92,3 +92,37 @@ def test_every_edit_of_what_grows(name: str) -> None:
         named(mended, edit)
         assert mended.data == before, edit
         assert mend(mended.data) == Mended(before), edit
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside others"])
+@pytest.mark.parametrize("name", ["fresh", "busy", "episode", "events"])
+def test_whatever_is_made_right_is_right(name: str, beside: bool) -> None:
+    """Also where remains of ours cannot be known for ours and stay: nothing of ours is missing, and twice is once."""
+    alone, mend = {
+        "fresh": (fresh(FRESH).encode(), summary(FRESH)),
+        "busy": (fresh(BUSY).encode(), summary(BUSY)),
+        "episode": (episode(), entries),
+        "events": (b"".join(LINES), lines),
+    }[name]
+    before = alone
+    for ours, both in _THEIRS.items() if beside else ():
+        before = before.replace(ours, both, 1)
+    before = mend(before).data
+    for edit in rearrangements(before):
+        mended = mend(edit.data)
+        assert mended.faults or mended.data == edit.data, edit
+        again = mend(mended.data)
+        assert (again.data, again.faults) == (mended.data, ()), edit
+        if mended.faults:
+            lost = Counter(filled(alone)) - Counter(map(bytes.rstrip, filled(mended.data)))
+            assert not lost - Counter([_PLACEHOLDER, filled(alone)[0], _OBJECTIVE]), edit
+
+
+@pytest.mark.parametrize("theirs", [b"- The same again\n", b"1\\. Get the key\n"], ids=["somebody's", "ours"])
+def test_a_text_of_very_many_equal_lines_is_made_right(theirs: bytes) -> None:
+    """What would be quadratic does not come to an end."""
+    before, mend = fresh(BUSY).encode(), summary(BUSY)
+    damaged = before.replace(b"\n- Status: ", b"\n- Status: not ", 1) + theirs * 30_000
+    mended = mend(damaged)
+    assert mended.faults[0].line == 5
+    assert b"\n- Status: not " not in mended.data
