@@ -120,7 +120,7 @@ class Turns:
     def retire(self, worker: WorkerId) -> None:
         """Stops to watch a worker. Its memory stays."""
         self.workers.pop(worker, None)
-        self._memory.let_go(worker, ())
+        self._memory.forget(worker)
 
     def run(self, workers: Iterable[WorkerId]) -> Report:
         """One turn for these workers. What cannot be done now is in the report, with when to come back."""

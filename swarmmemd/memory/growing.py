@@ -88,6 +88,10 @@ class GrowingFiles:
         """The worker's other missions rest."""
         self._shared.keep(worker, kept)
 
+    def forget(self, worker: WorkerId) -> None:
+        """The worker is retired."""
+        self._shared.forget(worker)
+
     def _lines_before(
         self, worker: WorkerId, mission: MissionId, start: int, tail: bytes, file: Appending
     ) -> list[bytes]:

@@ -142,6 +142,12 @@ class Summaries:
         self._paths.keep(worker, kept)
         self._young_since.keep(worker, kept)
 
+    def forget(self, worker: WorkerId) -> None:
+        """The worker is retired."""
+        self._versions.forget(worker)
+        self._paths.forget(worker)
+        self._young_since.forget(worker)
+
     def close(self) -> None:
         """Lets go of what is held open."""
         for *_, held in self._replaced:

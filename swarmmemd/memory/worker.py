@@ -97,9 +97,14 @@ class Memory:
         return state.missions.get(mission) or self._journal.mission(state.worker, mission)
 
     def let_go(self, worker: WorkerId, kept: Container[MissionId]) -> None:
-        """The worker's other missions rest: nothing is held of their files."""
+        """The worker's other missions rest: soon nothing is held of their files."""
         self.growing.let_go(worker, kept)
         self.summaries.let_go(worker, kept)
+
+    def forget(self, worker: WorkerId) -> None:
+        """The worker is retired: nothing is held of its files."""
+        self.growing.forget(worker)
+        self.summaries.forget(worker)
 
     def _with_pass(self, state: WorkerState, now: float, do: "Callable[[_Pass], object]") -> list[Obstacle]:
         path = layout.profile(self._root, state.worker)

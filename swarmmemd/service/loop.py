@@ -27,6 +27,8 @@ _APPLIED = 8
 """Workers whose files are written before it is looked again who is due."""
 _LAST = 2.0
 """Seconds that a stop spends on what is recorded and not in its files."""
+_API_PATIENCE, _API_SOON = 5.0, 0.05
+"""Seconds that the word "ready" waits for the API, and between two looks whether it has spoken."""
 _NEVER = float("inf")
 _STATUS_EVERY = 30.0
 _REQUESTS_EVERY = 10.0
@@ -56,7 +58,8 @@ class Daemon:
         self._to_judge: set[WorkerId] = set()
 
     def run(self, ready: Callable[[], object]) -> None:
-        """Runs until it is told to stop. `ready` is called once the watches are up.
+        """Runs until it is told to stop. `ready` is called once the watches are up and the API has said where it is
+        served, or what stands in its way, if it says so soon.
 
         Raises `HeldError` where a root that appears late is another daemon's.
         """
@@ -64,9 +67,7 @@ class Daemon:
         running.plan.start()
         try:
             self._sweeps.everything("start")
-            self._begin()
-            ready()
-            running.log.info("ready", workers=len(running.turns.workers), watching=running.plan.check().mode)
+            self._begin(ready)
             while not self._stop.now:
                 self._step()
             self._finish()
@@ -75,13 +76,35 @@ class Daemon:
             self._flush(running.now())
             write_status(running, final=True)
 
-    def _begin(self) -> None:
+    def _begin(self, ready: Callable[[], object]) -> None:
         """What is done from now on without a hint."""
         now = self._running.now()
+        end = now + _API_PATIENCE
+
+        def announce(now: float) -> float | None:
+            if self._api_is_silent and now < end:
+                return now + _API_SOON
+            self._status(now)
+            ready()
+            workers, mode = self._running.turns.workers, self._running.plan.check().mode
+            self._running.log.info("ready", workers=len(workers), watching=mode)
+            return None
+
         self._sweeps.start()
         for duty in (self._answer_requests, self._judge, self._tend):
             self._running.agenda.at(duty, now)
-        self._running.agenda.at(self._status, self._status(now))
+        self._running.agenda.at(self._status, beat(now, _STATUS_EVERY))
+        if self._api_is_silent:
+            self._status(now)
+            self._running.agenda.at(announce, now)
+        else:
+            announce(now)
+
+    @property
+    def _api_is_silent(self) -> bool:
+        """Whether the API has just been started, and not said yet where it is served or what stands in its way."""
+        api = self._running.api
+        return api is not None and api.address is None and api.trouble is None
 
     def _finish(self) -> None:
         """Writes what is recorded into its files, as far as a stop can wait for it; the next start does the rest."""
@@ -345,6 +368,8 @@ class Daemon:
         before = api.address
         api.tend(now)
         self._running.figures.stale |= api.address != before
+        if self._api_is_silent:
+            return now + _API_SOON
         return beat(now, 1.0 if api.trouble else PULSE)
 
     def _judge(self, now: float) -> float:

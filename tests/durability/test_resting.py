@@ -6,6 +6,7 @@ docs/architecture.md, "State".
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -94,6 +95,12 @@ def put_ledger(home: Home, states: Mapping[str, str]) -> None:
     os.utime(path, (now - 60, now - 60))
 
 
+def post(home: Home, id: str, type: EventType, mission: MissionId) -> None:
+    """Leaves a post in the inbox, now."""
+    at = int(home.hands.clock().wall() * 1000)
+    leave(home.state, Post(id=id, at=at, worker=WORKER, type=type, text=f"Posted {id}", mission=mission))
+
+
 def finish(home: Home, tree: Tree, mission: MissionId, result: str = "All is laid") -> None:
     """A mission from its dispatch to its end."""
     home.hands.move(60.0)
@@ -132,6 +139,19 @@ def test_what_is_done_is_let_go_of_and_a_start_does_not_read_it(swarm: Home) -> 
     with swarm.tree() as tree:
         tree.everything()
         assert held(tree) == {_MISSIONS[-1]}
+
+
+def test_who_has_just_written_the_files_of_a_mission_at_rest_waits_for_nobody(swarm: Home) -> None:
+    """They are young, but not another writer's."""
+    with swarm.tree() as tree:
+        for mission in _MISSIONS[:2]:
+            finish(swarm, tree, mission)
+        for number in range(3):
+            swarm.hands.move(time.time() - swarm.hands.clock().wall())
+            post(swarm, f"{number:024x}", EventType.NOTE, _MISSIONS[0])
+            tree.everything()
+            assert tree.turns.workers[WORKER].memory.obstacles == []
+            assert held(tree) == {_MISSIONS[1]}
 
 
 def test_a_mission_at_rest_is_gone_on_with_where_it_was(swarm: Home) -> None:
@@ -266,18 +286,7 @@ class Story:
         type = self._random.choice(
             (EventType.NOTE, EventType.CHECKPOINT, EventType.COMPLETE, EventType.DISPATCH)
         )
-        at = int(self._home.hands.clock().wall() * 1000)
-        leave(
-            self._home.state,
-            Post(
-                id=f"{self._posts:024x}",
-                at=at,
-                worker=WORKER,
-                type=type,
-                text="Posted",
-                mission=self._mission(),
-            ),
-        )
+        post(self._home, f"{self._posts:024x}", type, self._mission())
 
     def _handoff(self) -> None:
         mission, name = self._mission(), self._random.choice(("latest", str(self._mission())))

@@ -45,6 +45,7 @@ def window(home: Home, daemon: Daemon) -> Iterator[Browser]:
     """The panel, opened by a one-time link."""
     with browser(home.root.parent) as found:
         found.window(1280, 900)
+        api_of(home)
         found.open(home.command("serve", "--link").stdout.strip())
         yield found
 
