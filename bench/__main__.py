@@ -35,6 +35,7 @@ class Size(msgspec.Struct, frozen=True):
     rounds: int
     megabytes: int
     idle: tuple[int, ...]
+    warm: float
     seconds: float
     workers: int
     long_chat: int
@@ -42,9 +43,9 @@ class Size(msgspec.Struct, frozen=True):
     peers: bool = True
 
 
-_QUICK = Size(200, 40, 5_000, 3, 20, (20,), 30.0, 100, 50, 10_000)
-_FULL = Size(1_000, 300, 5_000, 5, 100, (20, 1_000), 300.0, 1_000, 1_000, 200_000)
-_CHECK = Size(5, 2, 200, 1, 1, (2,), 1.0, 3, 1, 1, peers=False)
+_QUICK = Size(200, 40, 5_000, 3, 20, (20,), idle.WARM, 30.0, 100, 50, 10_000)
+_FULL = Size(1_000, 300, 5_000, 5, 100, (20, 1_000), idle.WARM, 300.0, 1_000, 1_000, 200_000)
+_CHECK = Size(5, 2, 200, 1, 1, (2,), 0.0, 1.0, 3, 1, 1, peers=False)
 
 Part = Callable[[Path, Size, "Measured"], list[Figure]]
 
@@ -191,7 +192,10 @@ def _idle(folder: Path, size: Size, measured: Measured) -> list[Figure]:
         return []
     found = []
     for workers in size.idle:
-        one: idle.Idle = _home(folder, lambda home, n=workers: idle.idle(home, n, size.seconds))  # type: ignore[misc]
+        one: idle.Idle = _home(
+            folder,
+            lambda home, n=workers: idle.idle(home, n, size.seconds, size.warm),  # type: ignore[misc]
+        )
         few = workers <= 20
         title = f"{workers:,} idle workers"
         found += [

@@ -2,8 +2,8 @@
 
     python -m bench.idle [--workers 20] [--seconds 60] [--folder DIR]
 
-CPU time is the sum over the threads of what the scheduler counted, in nanoseconds; it begins once the daemon has
-been ready for a while, so that starting is no part of it.
+CPU time is the sum over the threads of what the scheduler counted, in nanoseconds; it begins a minute after the daemon
+has become ready, so that starting is no part of it: until then each chat that it has just met counts as changing.
 """
 
 import argparse
@@ -20,6 +20,8 @@ from bench.swarms import swarm
 _QUIET = 2.0
 """Percent of a core, over `_WINDOW` seconds twice: then what came with the start is over."""
 _WINDOW = 4.0
+WARM = 65.0
+"""Seconds after which no chat counts as changing any more."""
 _PATIENCE = 120.0
 
 
@@ -45,11 +47,11 @@ def main() -> None:
     print(f"  {found.resident:.1f} MiB resident, {found.threads} threads, {found.descriptors} descriptors")
 
 
-def idle(home: Path, workers: int, seconds: float) -> Idle:
-    """What a daemon with so many idle workers uses over that time."""
+def idle(home: Path, workers: int, seconds: float, warm: float = WARM) -> Idle:
+    """What a daemon with so many idle workers uses over that time, `warm` seconds after it is ready."""
     swarm(home, workers)
     with daemon(home) as process:
-        settle(process.pid)
+        settle(process.pid, warm)
         before, began = cpu(process.pid), time.perf_counter()
         time.sleep(seconds)
         used, took = cpu(process.pid) - before, time.perf_counter() - began
@@ -63,8 +65,9 @@ def idle(home: Path, workers: int, seconds: float) -> Idle:
         )
 
 
-def settle(process: int) -> None:
+def settle(process: int, warm: float) -> None:
     """Waits until the daemon has done what it found at its start."""
+    time.sleep(warm)
     end, quiet = time.perf_counter() + _PATIENCE, 0
     while quiet < 2 and time.perf_counter() < end:
         before = cpu(process)
