@@ -118,21 +118,22 @@ class Summaries:
         """When `rescued` should be asked again, monotonic; None if nothing is held."""
         return min((until for until, *_ in self._replaced), default=None)
 
-    def replaced_by_others(self, profile: Path, worker: WorkerId, mission: MissionId) -> bool:
+    def replaced_by_others(self, profiles_root: Path, worker: WorkerId, mission: MissionId) -> bool:
         """Whether the file is another one than we left, or lacks what was rescued: a stat, for the sweep."""
         if self._unmerged.get((worker, mission)):
             return True
-        place, known = layout.summary(mission), self._versions.get(worker, mission)
-        if known is not None and stands(self._path(profile, worker, mission), known):
+        known = self._versions.get(worker, mission)
+        if known is not None and stands(self._path(profiles_root, worker, mission), known):
             return False
+        profile, place = layout.profile(profiles_root, worker), layout.summary(mission)
         found = versions_below(profile, place.folders, (place.name,))
         return found not in (None, (None,), (known,))
 
-    def _path(self, profile: Path, worker: WorkerId, mission: MissionId) -> str:
+    def _path(self, profiles_root: Path, worker: WorkerId, mission: MissionId) -> str:
         """Where the file is. It is asked of every worker all the time, so it is made once."""
         path = self._paths.get(worker, mission)
         if path is None:
-            path = f"{profile}/{layout.summary(mission).shown}"
+            path = str(layout.summary(mission).below(layout.profile(profiles_root, worker)))
             self._paths.put(worker, mission, path)
         return path
 

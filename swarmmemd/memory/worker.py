@@ -129,7 +129,7 @@ class Memory:
 
     def replaced_by_others(self, worker: WorkerId, mission: MissionId) -> bool:
         """Whether the mission's `SUMMARY.md` is another one than we left: a stat, for the sweep."""
-        return self.summaries.replaced_by_others(layout.profile(self._root, worker), worker, mission)
+        return self.summaries.replaced_by_others(self._root, worker, mission)
 
     def close(self) -> None:
         """Lets go of what is held open."""
