@@ -5,7 +5,6 @@ made an event six times as late. Nothing here waits for it but the end.
 """
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -26,6 +25,7 @@ _START = 10.0
 """Seconds after which a server that has said nothing is worth a word."""
 _LAST = 3.0
 """Seconds that a stop waits for answers that are under way."""
+_PIECE = 4096
 _SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 """A signal to the whole group is the daemon's to answer: it closes the pipe when it has done so."""
 
@@ -38,7 +38,7 @@ class Beside:
         self.trouble: str | None = None
         self._config, self._log = config, log
         self._process: subprocess.Popen[bytes] | None = None
-        self._untold = b""
+        self._untold = self._said = b""
         self._heard = False
         self._since = 0.0
         """When it was started, and then when it began to serve."""
@@ -74,7 +74,7 @@ class Beside:
     def _open(self, now: float) -> None:
         """The configuration goes in by a pipe, which stays open: its end is the server's end, however we end."""
         command = [sys.executable, "-P", "-m", "swarmmemd.web.child"]
-        self._heard, self._since = False, now
+        self._heard, self._said, self._since = False, b"", now
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # it inherits that, from its first moment
         try:
             self._process = subprocess.Popen(
@@ -87,7 +87,9 @@ class Beside:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         assert self._process.stdin is not None
-        os.set_blocking(self._process.stdin.fileno(), False)
+        assert self._process.stdout is not None
+        for pipe in (self._process.stdin, self._process.stdout):
+            os.set_blocking(pipe.fileno(), False)
         self._untold = line_of(self._config)
         self._tell()
 
@@ -100,15 +102,18 @@ class Beside:
                 self._untold = self._untold[os.write(self._process.stdin.fileno(), self._untold) :]
 
     def _hear(self, process: "subprocess.Popen[bytes]", now: float) -> None:
-        """Takes the server's word, if it has come."""
+        """Takes the server's word, if all of it has come."""
         assert process.stdout is not None
-        if not select.select([process.stdout], [], [], 0.0)[0]:
+        try:
+            while not self._said.endswith(b"\n") and (piece := os.read(process.stdout.fileno(), _PIECE)):
+                self._said += piece
+        except BlockingIOError:  # the rest is not there yet
             if now >= self._since + _START:
                 self.trouble = "the server has not answered yet"
             return
         self._heard = True
         try:
-            word = word_in(process.stdout.readline())
+            word = word_in(self._said)
         except msgspec.DecodeError:
             word = Word(trouble="the server ended before it listened")
         self.address, self.trouble = word.address, word.trouble

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -230,6 +231,36 @@ def test_a_server_that_ends_at_once_is_started_less_and_less_often(
     assert between[:4] == sorted(between[:4])
     assert (between[0] < 10, max(between) > 55, len(starts) < 9) == (True, True, True)
     assert len((tmp_path / "starts").read_text()) == len(starts)
+
+
+def test_a_daemon_with_very_many_open_files_hears_the_server(tmp_path: Path, log: Log) -> None:
+    many = 1100  # more than `select` can count
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], many + 200), before[1]))
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(many)]
+    try:
+        with tended(config_of(tmp_path, api=Where(listen="127.0.0.1:0")), log) as (beside, began):
+
+            def serves() -> bool:
+                beside.tend(began)
+                return beside.address is not None
+
+            until(serves, "the server")
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_half_a_word_of_the_server_holds_up_nobody(
+    tmp_path: Path, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = tmp_path / "said"
+    instead(monkeypatch, tmp_path, f"printf '{{\"address\":'; touch {said}; cat > /dev/null")
+    with tended(config_of(tmp_path), log) as (beside, began):
+        until(said.exists, "half a word")
+        beside.tend(began + 11)
+        assert beside.trouble == "the server has not answered yet"
 
 
 def test_what_the_server_does_not_read_holds_up_nobody_and_comes_whole(
