@@ -289,9 +289,12 @@ class Torture:
         found += [f"mission-start {key}: {n}" for key, n in starts.items() if n != 1]
         for kept, what in ((self.story.lines, "line"), (self.story.bullets, "bullet")):
             for path, texts in kept.items():
-                there = Counter(path.read_text().splitlines())
+                lines = path.read_text().splitlines()
+                there = Counter(lines)
                 found += [
-                    f"{what} of others: {there[t]} times in {path}: {t}" for t in texts if there[t] != 1
+                    f"{what} of others: {there[t]} times in {path}: {t}; within {[n for n in lines if t in n]}"
+                    for t in texts
+                    if there[t] != 1
                 ]
         verdict = verify(config_of(self.home))
         self.counts["events"], self.counts["files"] = len(events), verdict.files
