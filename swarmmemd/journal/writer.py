@@ -253,6 +253,21 @@ class Journal:
         found = [MissionId(mission) for (mission,) in self._rows(sql, worker)]
         return [mission for mission in found if (worker, mission) not in self._archived]
 
+    def archive_again(
+        self, missions: Sequence[tuple[WorkerId, MissionId]]
+    ) -> list[tuple[WorkerId, MissionId]]:
+        """Notes, durably, that the archive of these does not show how they are any more; gives those that were
+        archived. A crash in the midst of making it again leaves no copy of which the journal does not know."""
+        sql = "SELECT 1 FROM mission WHERE worker = ? AND mission = ? AND archived = 1"
+        kept = [one for one in missions if self._row(sql, *one)]
+        settled = [one for one in missions if one in self._archived]
+        self._archived.difference_update(settled)
+        if kept:
+            with self._transaction():
+                sql = "UPDATE mission SET archived = 0 WHERE worker = ? AND mission = ?"
+                self._db.executemany(sql, kept)
+        return list(dict.fromkeys(kept + settled))
+
     def sharing(self, mission: MissionId) -> list[tuple[WorkerId, MissionState]]:
         """Every worker that has the mission, with its state of it."""
         sql = "SELECT worker, state FROM mission WHERE mission = ? ORDER BY worker"

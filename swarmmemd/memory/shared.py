@@ -97,23 +97,28 @@ class SharedMemory:
         return None
 
     def _archive(self, worker: WorkerId, mission: MissionId, root: Directory) -> None:
+        self._journal.archive_again([(worker, mission)])
         self.archive(root, mission)
         self.archived.done(worker, mission)
         self._journal.settle(archived=[(worker, mission)])
 
     def archive_by_hand(self, mission: MissionId) -> int | None:
         """Archives a mission now. None if no worker has completed it. Raises `StorageError`."""
-        if not any(state.completed for _, state in self._journal.sharing(mission)):
+        completed = [worker for worker, state in self._journal.sharing(mission) if state.completed]
+        if not completed:
             return None
         try:
             with self.opened() as root:
-                return self.archive(root, mission)
+                again = self._journal.archive_again([(worker, mission) for worker in completed])
+                changed = self.archive(root, mission)
         except Obstructed as stopped:
             raise StorageError(
                 f"{stopped.obstacle.path}: {stopped.obstacle.reason}", "Try it again."
             ) from stopped
         except OSError as error:
             raise system_error(error.filename or self._root, error, "Check what stands there.") from error
+        self._journal.settle(archived=again)
+        return changed
 
     def opened(self) -> Directory:
         """The shared root, made where it is missing. Whoever opens it to write holds its lock. Raises OSError."""

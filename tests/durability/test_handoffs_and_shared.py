@@ -20,6 +20,7 @@ from swarmmemd.handoff import sha256
 from swarmmemd.journal import Follower, KeptHandoff
 from swarmmemd.layout import JOURNAL
 from swarmmemd.model import MissionId
+from swarmmemd.recall.verify import verify
 from swarmmemd.tree import Tree
 from swarmmemd.turn import Report
 from tests.support.faults import KILLED, From, calls_of, failing, hooked, in_child, kill
@@ -430,6 +431,38 @@ def test_a_changed_part_is_archived_again(home: Home, started_again: bool) -> No
     after = (archive / "manifest.json").stat()
     _turns(home)
     assert (archive / "manifest.json").stat() == after
+
+
+def test_a_daemon_killed_while_it_archives_again_leaves_no_copy_that_it_does_not_know(
+    quick_path: Path,
+) -> None:
+    """Killed at each call of it, at the sweep as at a request by hand: the next run finishes, and all is as it says."""
+
+    def archived(home: Home) -> None:
+        home.put(dispatched())
+        home.turn()
+        home.put(answered("done", "DONE", "All is laid"))
+        _turns(home)
+        _edit(home)
+
+    def swept(home: Home) -> None:
+        with home.tree() as tree:
+            look(home, tree)
+
+    def asked(home: Home) -> None:
+        with home.tree() as tree:
+            tree.archive(MISSION)
+
+    for how in (swept, asked):
+        counted = Home(quick_path / how.__name__)
+        archived(counted)
+        for point in range(len(calls_of(partial(how, counted)))):
+            home = Home(quick_path / f"{how.__name__}-{point}")
+            archived(home)
+            with hooked(From(point, kill)):
+                in_child(partial(how, home))
+            _turns(home)
+            assert verify(home.config).findings == [], (how.__name__, point)
 
 
 def _edit(home: Home) -> None:
