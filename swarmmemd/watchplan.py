@@ -62,7 +62,10 @@ class WatchPlan:
         return armed
 
     def heed_chat(self, worker: WorkerId, on: bool) -> None:
-        """Whether a commit to the chat is hinted. Not of a worker at work: each of its writes would be an event."""
+        """Whether a commit to the chat is hinted. Not of a worker at work: each of its writes would be an event. Of one
+        that is not armed nothing is noted: when it comes back, it begins anew."""
+        if worker not in self._workers:
+            return
         (self._busy.discard if on else self._busy.add)(worker)
         self._watcher.heed(_WORKER + worker, _CHAT if on else frozenset())
 

@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from swarmmemd.config import Config
 from swarmmemd.layout import CANARY
+from swarmmemd.model import WorkerId
+from swarmmemd.schedule import Wake
+from swarmmemd.watchplan import WatchPlan
 from tests.support.daemon import Daemon, Home, dispatched, put_file, running, until
 
 _NEVER = ("runtime", "chat", "directories", "full")
@@ -107,3 +111,22 @@ def test_what_came_into_the_shared_folder_before_it_was_watched_is_found(home: H
         folder.rename(folder.with_name("former"))
         aside.rename(folder)
         until(lambda: "handoff-written" in home.types("one"), "the handoff")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="writes are heard there only")
+def test_of_a_worker_that_comes_back_commits_are_heard_whatever_it_did_before(home: Home) -> None:
+    config = Config(
+        profiles_root=home.profiles, workspace_root=home.workspace, shared_root=home.shared, state_dir=home.state
+    )
+    worker = WorkerId("one")
+    (home.profiles / worker).mkdir()
+    plan = WatchPlan(config, Wake())
+    plan.start()
+    try:
+        plan.arm(worker)
+        plan.disarm(worker)
+        plan.heed_chat(worker, False)  # a last turn found it at work
+        plan.arm(worker)
+        assert plan.hear_chats() == {worker}
+    finally:
+        plan.close()
