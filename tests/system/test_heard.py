@@ -116,7 +116,10 @@ def test_what_came_into_the_shared_folder_before_it_was_watched_is_found(home: H
 @pytest.mark.skipif(sys.platform != "linux", reason="writes are heard there only")
 def test_of_a_worker_that_comes_back_commits_are_heard_whatever_it_did_before(home: Home) -> None:
     config = Config(
-        profiles_root=home.profiles, workspace_root=home.workspace, shared_root=home.shared, state_dir=home.state
+        profiles_root=home.profiles,
+        workspace_root=home.workspace,
+        shared_root=home.shared,
+        state_dir=home.state,
     )
     worker = WorkerId("one")
     (home.profiles / worker).mkdir()
