@@ -34,6 +34,7 @@ class WatchPlan:
         """Called from the watching threads when the canary's hint has come."""
         self._watcher = Watcher(self._hint, self._lost)
         self._workers: set[WorkerId] = set()
+        self._nearest: dict[str, Path] = {}
         self._followed: dict[WorkerId, Path] = {}
         self._busy: set[WorkerId] = set()
 
@@ -43,9 +44,15 @@ class WatchPlan:
         self.arm_roots()
 
     def arm_roots(self) -> None:
-        """Arms the roots, or the nearest folder above one that is missing; again where another stands there."""
+        """Arms the roots, or the nearest folder above one that is missing; again where another stands there. What came
+        into the shared one before is not reported: then every worker is looked at."""
         for key, folder in self._roots().items():
-            self._watcher.arm(key, _nearest(folder))
+            nearest = _nearest(folder)
+            anew = nearest != self._nearest.get(key) or self._watcher.stale(key)
+            self._nearest[key] = nearest
+            self._watcher.arm(key, nearest)
+            if key == "shared" and anew:
+                self._all_workers()
 
     def arm(self, worker: WorkerId) -> Armed:
         """Arms a worker's folder; again where another folder stands in its place."""
@@ -55,7 +62,10 @@ class WatchPlan:
         return armed
 
     def heed_chat(self, worker: WorkerId, on: bool) -> None:
-        """Whether a commit to the chat is hinted. Not of a worker at work: each of its writes would be an event."""
+        """Whether a commit to the chat is hinted. Not of a worker at work: each of its writes would be an event. Of one
+        that is not armed nothing is noted: when it comes back, it begins anew."""
+        if worker not in self._workers:
+            return
         (self._busy.discard if on else self._busy.add)(worker)
         self._watcher.heed(_WORKER + worker, _CHAT if on else frozenset())
 
@@ -93,7 +103,7 @@ class WatchPlan:
         memory = self._config.profiles_root / worker / MEMORY
         wanted = at_work or self._watcher.is_close
         folder = next((one for one in (memory / "handoffs", memory) if wanted and _is_folder(one)), None)
-        if folder == self._followed.get(worker):
+        if folder == self._followed.get(worker) and not (folder and self._watcher.stale(_HANDOFFS + worker)):
             return
         if folder is None:
             del self._followed[worker]
@@ -176,8 +186,15 @@ class WatchPlan:
         worker = worker_id(name.removesuffix("-latest.md"))
         if worker in self._workers and worker is not None:
             self._wake.worker(worker)
+        elif not name:
+            self._wake.word(LEDGER)  # another folder can stand there: arm again
+            self._all_workers()
         elif name in ("handoffs", "swarm", *self._config.shared_root.parts):
             self._wake.word(LEDGER)  # the folder above is watched until this one is there: arm again
+
+    def _all_workers(self) -> None:
+        for worker in tuple(self._workers):  # copied at once: called from the watching threads too
+            self._wake.worker(worker)
 
 
 def _nearest(folder: Path) -> Path:

@@ -1,13 +1,22 @@
 """What the daemon hears of, with sweeps so seldom that they find nothing; docs/architecture.md, "Watching"."""
 
 import os
+import re
 import sqlite3
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
+import pytest
+
+from swarmmemd.config import Config
 from swarmmemd.layout import CANARY
-from tests.support.daemon import Home, dispatched, running, until
+from swarmmemd.model import WorkerId
+from swarmmemd.schedule import Wake
+from swarmmemd.watchplan import WatchPlan
+from tests.support.daemon import Daemon, Home, dispatched, put_file, running, until
 
 _NEVER = ("runtime", "chat", "directories", "full")
 _SELDOM = [part for name in _NEVER for part in (f"--sweep-{name}-s", "86400")]
@@ -16,6 +25,26 @@ _BLOCK = (
     "STATE: IN_PROGRESS\nFILES_CHANGED: none\nCOMMANDS_RUN: none\nRESULT: Painted\nBLOCKER: none\n"
     "NEXT_ACTION: Second coat"
 )
+
+_HANDOFF = """# Handoff — one — m1
+
+Generated: 2026-05-04T09:00:00.000Z
+
+## Current state
+
+Half of it is done.
+
+## Next exact action
+
+Go on.
+""".encode()
+
+
+def watched(daemon: Daemon) -> set[int]:
+    """The inodes that the kernel watches for the daemon."""
+    folder = Path(f"/proc/{daemon.process.pid}/fdinfo")
+    texts = [one.read_text() for one in folder.iterdir()]
+    return {int(inode, 16) for text in texts for inode in re.findall(r"^inotify .*?ino:(\w+)", text, re.M)}
 
 
 @contextmanager
@@ -47,3 +76,60 @@ def test_a_commit_of_a_worker_that_is_not_at_work_is_heard(home: Home) -> None:
             (_BLOCK, time.time()),
         )
         until(lambda: "checkpoint" in home.types("one"), "the checkpoint")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="read from /proc")
+def test_a_handoff_in_a_folder_that_was_made_anew_is_heard(home: Home) -> None:
+    home.write("one", dispatched("m1", checkpointStatus="blocked"))
+    folder = home.profiles / "one" / "memory" / "handoffs"
+    folder.mkdir(parents=True)
+    with running(home, *_SELDOM) as daemon:
+        until(
+            lambda: any((home.state / CANARY).glob("one")), "the canary, which comes after the first sweeps"
+        )
+        home.looked_at()
+        former = folder.stat().st_ino
+        folder.rename(folder.with_name("former"))
+        folder.mkdir()
+        assert folder.stat().st_ino != former
+        until(lambda: folder.stat().st_ino in watched(daemon), "the watch of the new folder")
+        put_file(folder / "m1.md", _HANDOFF)
+        until(lambda: "handoff-written" in home.types("one"), "the handoff")
+
+
+def test_what_came_into_the_shared_folder_before_it_was_watched_is_found(home: Home) -> None:
+    home.write("one", dispatched("m1", checkpointStatus="blocked"))
+    folder = home.shared / "handoffs" / "swarm"
+    folder.mkdir(parents=True)
+    with running(home, *_SELDOM):
+        until(
+            lambda: any((home.state / CANARY).glob("one")), "the canary, which comes after the first sweeps"
+        )
+        home.looked_at()
+        aside = home.shared / "handoffs" / "aside"
+        put_file(aside / "one-latest.md", _HANDOFF)
+        folder.rename(folder.with_name("former"))
+        aside.rename(folder)
+        until(lambda: "handoff-written" in home.types("one"), "the handoff")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="writes are heard there only")
+def test_of_a_worker_that_comes_back_commits_are_heard_whatever_it_did_before(home: Home) -> None:
+    config = Config(
+        profiles_root=home.profiles,
+        workspace_root=home.workspace,
+        shared_root=home.shared,
+        state_dir=home.state,
+    )
+    worker = WorkerId("one")
+    (home.profiles / worker).mkdir()
+    plan = WatchPlan(config, Wake())
+    plan.start()
+    try:
+        plan.arm(worker)
+        plan.disarm(worker)
+        plan.heed_chat(worker, False)  # a last turn found it at work
+        plan.arm(worker)
+        assert plan.hear_chats() == {worker}
+    finally:
+        plan.close()
