@@ -38,7 +38,7 @@ from swarmmemd.recall.search import (
     scan,
     wanted,
 )
-from swarmmemd.recall.tree import LIMIT, MemoryPath, Walk, read, walk_of
+from swarmmemd.recall.tree import LIMIT, MemoryPath, Walk, read, standing, walk_of
 from swarmmemd.recall.words import Match, Matcher, Query, fold, parse_query
 from swarmmemd.sources.file import Signature, signature
 
@@ -67,6 +67,10 @@ file could change again and show the same signature."""
 _VERIFIED = 2000
 """Lines that were read in vain before every file is read instead."""
 _TRIES = 3
+_AT_ONCE = 1_000
+"""Lines that are put into the index together: of a long file, no more than these and its bytes are held."""
+_Entry = tuple[tuple[Any, ...], str]
+"""A row of `line`, and its terms."""
 _MANY = 10_000
 """Lines that are no more, beyond as many as there are: then it is made anew."""
 
@@ -260,15 +264,13 @@ class Index:
                 self._drop(row[0])
                 row = None
             id = row[0] if row is not None else self._one("SELECT coalesce(max(id), 0) + 1 FROM file")
-            entries = self._entries(document, id, skip, start)
-            if entries is None:
+            try:
+                entries = self._entries(document, id, skip, start)
+                while some := list(islice(entries, _AT_ONCE)):
+                    self._put(some)
+            except _TooMuchError:
                 self._drop(id)
                 return False
-            self._db.executemany("INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, ?)", [one for one, _ in entries])
-            self._db.executemany(
-                "INSERT INTO word (rowid, terms) VALUES (?, ?)",
-                sorted((one[0], text) for one, text in entries),
-            )
             grows = document.about.kind is Kind.RECORDS and data.endswith(b"\n") and document.dated
             self._db.execute(
                 "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -276,27 +278,29 @@ class Index:
             )
         return True
 
-    def _entries(
-        self, document: Document, id: int, skip: int, start: int
-    ) -> "list[tuple[tuple[Any, ...], str]] | None":
-        """Rows of `line`, each with its terms; None where a line or a time has more than the index can hold."""
+    def _put(self, entries: list[_Entry]) -> None:
+        self._db.executemany("INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, ?)", [one for one, _ in entries])
+        self._db.executemany(
+            "INSERT INTO word (rowid, terms) VALUES (?, ?)", sorted((one[0], text) for one, text in entries)
+        )
+
+    def _entries(self, document: Document, id: int, skip: int, start: int) -> Iterator[_Entry]:
+        """Rows of `line`, each with its terms. Raises `_TooMuchError`."""
         used: dict[int, int] = {}
-        found: list[tuple[tuple[Any, ...], str]] = []
         for number in range(skip + 1, len(document) + 1):
             line, length = document.line(number), document.length(number)
             text = terms.terms(fold(line.text))
             if text is None:
-                return None
+                raise _TooMuchError
             if line.at not in used:
                 used[line.at] = self._free(line.at)
             if used[line.at] >= 1 << _BITS:
-                return None
+                raise _TooMuchError
             key = (line.at << _BITS) + used[line.at]
             used[line.at] += 1
             type = line.type.value if line.type else None
-            found.append(((key, id, number, start, length, line.mission, type), text))
+            yield (key, id, number, start, length, line.mission, type), text
             start += length + 1
-        return found
 
     def _free(self, at: int) -> int:
         """The first number that is free at this time."""
@@ -308,6 +312,10 @@ class Index:
             first + (1 << _BITS) - 1,
         )
         return newest - first + 1
+
+
+class _TooMuchError(Exception):
+    """A line or a time has more than the index can hold."""
 
 
 class _ChangedError(Exception):
@@ -336,8 +344,7 @@ def _settled(file: MemoryPath, folder: Directory) -> tuple[Document, bytes, Sign
     young = time.time_ns() - now.ctime_ns < _SETTLED
     if young or now != file.signature or len(data) != now.size or now.size > LIMIT:
         return None
-    after = read(file, folder)
-    return (document, data, now) if after is not None and after[1] == now else None
+    return (document, data, now) if standing(file, folder) == now else None
 
 
 class _Asked:
