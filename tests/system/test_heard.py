@@ -6,7 +6,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -42,9 +42,11 @@ Go on.
 
 def watched(daemon: Daemon) -> set[int]:
     """The inodes that the kernel watches for the daemon."""
-    folder = Path(f"/proc/{daemon.process.pid}/fdinfo")
-    texts = [one.read_text() for one in folder.iterdir()]
-    return {int(inode, 16) for text in texts for inode in re.findall(r"^inotify .*?ino:(\w+)", text, re.M)}
+    found: set[int] = set()
+    for one in Path(f"/proc/{daemon.process.pid}/fdinfo").iterdir():
+        with suppress(FileNotFoundError):  # closed since it was listed
+            found |= {int(inode, 16) for inode in re.findall(r"^inotify .*?ino:(\w+)", one.read_text(), re.M)}
+    return found
 
 
 @contextmanager
