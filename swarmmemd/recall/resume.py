@@ -1,14 +1,15 @@
 """What a worker loads when it starts again, from the files as they are now. docs/resume.md."""
 
 import stat as mode
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from swarmmemd import layout
 from swarmmemd.config import Config
-from swarmmemd.durable import Directory, hold, newest_lines, version_at
+from swarmmemd.durable import Directory, Version, hold, newest_lines, version_at
 from swarmmemd.errors import Exit, UsageError
 from swarmmemd.handoff import Handoff, rank, read_handoff, render_handoff
 from swarmmemd.layout import Place
@@ -27,6 +28,7 @@ from swarmmemd.sources.runtime import parse_runtime
 from swarmmemd.state import MissionState
 from swarmmemd.text import one_row
 
+_T = TypeVar("_T")
 _LIMIT = 16 * 1024 * 1024
 _NEWEST = 4 * 1024 * 1024
 """Bytes that are read of a file that only grows, from its end."""
@@ -71,54 +73,43 @@ class _Files:
         self._root, self._troubles = root, troubles
 
     def read(self, folders: tuple[str, ...], name: str) -> _File | None:
-        try:
-            with Directory.root(self._root) as root, root.descend(folders) as folder:
-                held = hold(folder, name, _LIMIT)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            self._note(error, *folders, name)
-            return None
+        """The file; None where there is none, or where it cannot be read."""
+        held = self._tried(lambda folder: hold(folder, name, _LIMIT), folders, name)
         if held is None:
             return None
         held.close()
-        return _File(str(self._root.joinpath(*folders, name)), held.data, moment(held.version.mtime_ns))
+        return self._file(folders, name, held.version, held.data)
 
     def newest(self, folders: tuple[str, ...], name: str) -> _File | None:
         """The newest lines of a file that grows with the mission or the day: never too long to be read."""
-        try:
-            with Directory.root(self._root) as root, root.descend(folders) as folder:
-                found, data = version_at(folder, name), newest_lines(folder, name, _NEWEST)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            self._note(error, *folders, name)
-            return None
-        if found is None or data is None:
-            return None
-        return _File(str(self._root.joinpath(*folders, name)), data, moment(found.mtime_ns))
+        found = self._tried(lambda folder: version_at(folder, name), folders, name)
+        data = self._tried(lambda folder: newest_lines(folder, name, _NEWEST), folders, name)
+        return self._file(folders, name, found, data) if found is not None and data is not None else None
 
     def written(self, place: Place) -> int:
-        """When the file was written; 0 where there is none."""
-        try:
-            with Directory.root(self._root) as root, root.descend(place.folders) as folder:
-                found = version_at(folder, place.name)
-        except FileNotFoundError:
-            return 0
-        except OSError as error:
-            self._note(error, *place.folders, place.name)
-            return 0
+        """When the file was written, ms; 0 where there is none."""
+        found = self._tried(lambda folder: version_at(folder, place.name), place.folders, place.name)
         return moment(found.mtime_ns) if found is not None else 0
 
     def names(self, folders: tuple[str, ...]) -> list[str]:
+        """What is in the folder; nothing where there is none."""
+        return self._tried(lambda folder: folder.names(), folders) or []
+
+    def _file(self, folders: tuple[str, ...], name: str, version: Version, data: bytes) -> _File:
+        return _File(str(self._root.joinpath(*folders, name)), data, moment(version.mtime_ns))
+
+    def _tried(
+        self, step: Callable[[Directory], _T | None], folders: tuple[str, ...], *name: str
+    ) -> _T | None:
+        """What the step gives for the folder; None where nothing is there or can be read, which is noted."""
         try:
             with Directory.root(self._root) as root, root.descend(folders) as folder:
-                return folder.names()
+                return step(folder)
         except FileNotFoundError:
-            return []
+            return None
         except OSError as error:
-            self._note(error, *folders)
-            return []
+            self._note(error, *folders, *name)
+            return None
 
     def _note(self, error: OSError, *below: str) -> None:
         trouble = unread(str(error.filename or self._root.joinpath(*below)), error)
