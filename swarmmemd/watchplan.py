@@ -77,7 +77,7 @@ class WatchPlan:
         """The workers of whom a commit to the chat is hinted."""
         return frozenset(
             WorkerId(key.removeprefix(_WORKER))
-            for key in self._watcher.hear_writes()
+            for key in self._watcher.heeded_keys()
             if key.startswith(_WORKER)
         )
 
@@ -85,7 +85,7 @@ class WatchPlan:
         """Whether events come of the folder with the worker's handoffs, or of the one in which it would appear, and of
         the shared one."""
         own = _HANDOFFS if worker in self._followed else _WORKER
-        followed = worker in self._followed or self._watcher.is_close
+        followed = worker in self._followed or self._watcher.hears_writes
         return followed and self._watcher.hears(own + worker) and self._watcher.hears("shared")
 
     def disarm(self, worker: WorkerId) -> None:
@@ -101,7 +101,7 @@ class WatchPlan:
         """Watches the worker's handoffs: their folder, or the one above until it is there. Where each watch costs a
         thread, only while it has work; those of the others are swept."""
         memory = self._config.profiles_root / worker / MEMORY
-        wanted = at_work or self._watcher.is_close
+        wanted = at_work or self._watcher.hears_writes
         folder = next((one for one in (memory / "handoffs", memory) if wanted and _is_folder(one)), None)
         if folder == self._followed.get(worker) and not (folder and self._watcher.stale(_HANDOFFS + worker)):
             return

@@ -155,7 +155,7 @@ class Watcher:
                 self._leave(key, root)
 
     def heed(self, key: str, names: frozenset[str]) -> None:
-        """Hints also writes to these files of the key's directory, whoever keeps them open: where `hear_writes`
+        """Hints also writes to these files of the key's directory, whoever keeps them open: where `heeded_keys`
         says so. Each write is an event, so of a file that is written all the time it is dear. None to stop it."""
         with self._lock:
             _, root = self._wanted.get(key, (None, None))
@@ -174,16 +174,16 @@ class Watcher:
         _, root = self._wanted.get(key, (None, None))
         return root is not None and root.watch is not None and not root.gone
 
-    def hear_writes(self) -> list[str]:
+    def heeded_keys(self) -> list[str]:
         """The keys of which writes to the files that they heed are events."""
-        if not self.is_close:
+        if not self.hears_writes:
             return []
         with self._lock:
             roots = [root for root in self._roots.values() if root.written and root.watch and not root.gone]
             return [key for root in roots for key, names in root.heeded.items() if names]
 
     @property
-    def is_close(self) -> bool:
+    def hears_writes(self) -> bool:
         """Whether writes can be heard at all, and a watch costs little."""
         return self._listener is not None and self._listener.hears_writes
 

@@ -158,14 +158,14 @@ def test_a_write_to_a_file_that_stays_open_is_hinted_where_it_is_heeded(
     ):
         caller.await_hint("k", "other")
         caller.take()
-        assert caller.watcher.hear_writes() == []
+        assert caller.watcher.heeded_keys() == []
         caller.watcher.heed("k", frozenset({"log"}))
-        assert caller.watcher.hear_writes() == ["k"]
+        assert caller.watcher.heeded_keys() == ["k"]
         other.write(b"x")
         log.write(b"x")
         caller.await_hint("k", "log")
         caller.watcher.heed("k", frozenset())
-        assert caller.watcher.hear_writes() == []
+        assert caller.watcher.heeded_keys() == []
         caller.take()
         log.write(b"y")
         replace(directory / "last")
@@ -180,7 +180,7 @@ def test_an_observer_hears_no_writes_and_says_so(caller: Caller, directory: Path
     caller.watcher.arm("k", directory)
     caller.watcher.heed("k", frozenset({"log"}))
     assert caller.watcher.hears("k")
-    assert caller.watcher.hear_writes() == []
+    assert caller.watcher.heeded_keys() == []
 
 
 def test_a_rename_out_does_not_hold_up_what_follows(caller: Caller, directory: Path, tmp_path: Path) -> None:
