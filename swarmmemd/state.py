@@ -34,6 +34,7 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     `answered`: the worker said DONE, HANDOFF, BLOCKED or NEEDS_INPUT itself, so the control plane's block is no
     news. `ended_at` is when it was ended or answered.
     `said` holds digests of what another writer's lines recorded of this dispatch.
+    `told` is the task's text where the dispatch was found without one and a later look showed it.
     """
 
     mission: MissionId | None
@@ -45,6 +46,7 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: int = 0
     answered: bool = False
     said: tuple[str, ...] = ()
+    told: str = ""
 
 
 class Kept(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from swarmmemd.cut import shortened
 from swarmmemd.fold import LINE_KEPT, fold, number_of
 from swarmmemd.handoff import Author
-from swarmmemd.identity import event_id
+from swarmmemd.identity import digest, event_id
 from swarmmemd.model import AssignmentId, Event, EventId, EventType, MissionId
 from swarmmemd.observation import Message, Observation
 from swarmmemd.record import bounded
@@ -91,7 +91,7 @@ class Draft:
 
     def _task(self, dispatch: Dispatch) -> str:
         """What the dispatch said, or what the ledger says of its assignment."""
-        said = self._tasks.get((dispatch.mission, dispatch.number))
+        said = self._tasks.get((dispatch.mission, dispatch.number)) or dispatch.told
         ledger = self.seen.ledger
         mission = ledger.missions.get(dispatch.mission) if ledger and dispatch.mission else None
         if said or mission is None or dispatch.assignment is None:
@@ -101,6 +101,14 @@ class Draft:
     def note_task(self, dispatch: Dispatch, task: str | None) -> None:
         """Keeps the task text of a dispatch that was found in this look."""
         self._tasks[dispatch.mission, dispatch.number] = task or ""
+
+    def tell_task(self, task: str | None) -> None:
+        """Keeps what only a later look tells of the newest dispatch: its text was gone when it was found."""
+        last = self.state.current
+        if last is None or not task or last.told or last.task != digest(None):
+            return
+        told = replace(last, told=shortened(self._safe(task), LINE_KEPT))
+        self.state = replace(self.state, dispatches=(*self.state.dispatches[:-1], told))
 
     def capped(self, *times: int | None) -> int:
         """The first time that is given, never later than the look itself."""

@@ -46,6 +46,8 @@ def take_up(draft: Draft, view: Runtime) -> bool:
         kind in (Kind.CHECK_IN, Kind.CHECKPOINT) and _is_news(draft, view, kind)
     ):
         _dispatch_of(draft, view)
+    if draft.state.current is not None and not _other_work(view, draft.state.current):
+        draft.tell_task(view.task)
     return False
 
 

@@ -79,8 +79,9 @@ class HandoffSource:
         """The files that can be there. A folder that is a link is not looked into: it leads out of the tree."""
         paths: list[tuple[str, str]] = []
         shared = f"{self._shared}/{self._shared_name}"
-        # Who writes into the shared folder says that it is a link: once, and not for every worker.
-        if _kind(shared) and not any(mode.S_ISLNK(_kind(f"{self._shared}/{way}")) for way in _SHARED_WAY):
+        # Who writes there says that it is a link, or that a folder on the way is one: once, and not for every worker.
+        kind, ways = _kind(shared), (f"{self._shared}/{way}" for way in _SHARED_WAY)
+        if kind and not mode.S_ISLNK(kind) and not any(mode.S_ISLNK(_kind(way)) for way in ways):
             paths.append((shared, self._shared_name))
         # Of most workers there is neither folder, and then nothing more is asked.
         kinds = {folder: _kind(f"{self._profile}/{folder}") for folder in _FOLDERS}

@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -44,19 +45,20 @@ class Scenario:
         self.steps = SCENARIOS[name]
         self.expected = EXPECTED[name]
         self._path, self._schema, self._journal = home.profiles / self.worker, schema, journal
-        self._profile: Any = None
+
+    @cached_property
+    def profile(self) -> Any:
+        """The writer's side; it is there from the first use on."""
+        return BUILD.Profile(self._path, self._schema, self._journal)
 
     def play(self, number: int) -> None:
         """Step `number`, from 1; nothing where there are not so many."""
-        if self._profile is None:
-            self._profile = BUILD.Profile(self._path, self._schema, self._journal)
         if number <= len(self.steps):
-            self.steps[number - 1](self._profile)
+            self.steps[number - 1](self.profile)
 
     def close(self) -> None:
         """As the agent closes."""
-        if self._profile is not None:
-            self._profile.close()
+        self.profile.close()
 
     def due(self, number: int) -> list[dict[str, Any]]:
         """The events that are there after step `number`."""

@@ -58,7 +58,7 @@ def test_a_planted_link_leads_nowhere(home: Home, name: str) -> None:
         until(lambda: daemon.logged("failing"), "the line that says so")
         assert home.types("good") == _GOOD
         assert home.status_of("good", "mission-2") == "executing"
-        assert len({line["what"] for line in daemon.logged("failing")}) == 1
+        assert len({line["what"] for line in daemon.logged("failing")}) == 1, daemon.logged("failing")
     assert _untouched(outside)
 
 

@@ -1,17 +1,22 @@
-"""The chat scenarios: every schema, both journal modes; beside a real daemon, and with none during each step.
+"""The chat scenarios: every schema, both journal modes; beside a real daemon, with none during each step,
+and with a look between any two writes of a step.
 
 tests/cases/README.md says how to compare.
 """
 
+import random
 import signal
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 from swarmmemd.config import Config
 from swarmmemd.tree import open_tree
 from swarmmemd.turn import Clock
-from tests.support.chats import EXPECTED, all_there, scenarios
+from tests.support.chats import EXPECTED, SCENARIOS, Scenario, all_there, scenarios
 from tests.support.daemon import Home, running
 
 _LAST = max(scenario["steps"] for scenario in EXPECTED.values())
@@ -19,16 +24,19 @@ _FORMS = [(schema, journal) for schema in (11, 19, 31) for journal in ("wal", "d
 _SOON = 1.0
 
 
-def _start_and_stop(home: Home) -> None:
-    """A start, one turn, and what waits for a moment; then the end."""
-    config = Config(
+def _config(home: Home) -> Config:
+    return Config(
         profiles_root=home.profiles,
         workspace_root=home.workspace,
         shared_root=home.shared,
         state_dir=home.state,
     )
+
+
+def _start_and_stop(home: Home) -> None:
+    """A start, one turn, and what waits for a moment; then the end."""
     clock = Clock(time.monotonic, time.time)
-    with open_tree(config, clock, allow_root=True) as tree:
+    with open_tree(_config(home), clock, allow_root=True) as tree:
         tree.discover()
         end = clock.monotonic() + _SOON
         while True:
@@ -70,3 +78,66 @@ def test_stopped_during_each_step(home: Home, schema: int, journal: str) -> None
     for scenario in played:
         scenario.ends_well()
         scenario.close()
+
+
+class _Between:
+    """Lets a daemon look, or not, after each single write of a scenario."""
+
+    def __init__(self, home: Home, seed: str) -> None:
+        self._home, self._random, self._now = home, random.Random(seed), 0.0
+        self._writing = False
+        self.trace: list[str] = []
+
+    @contextmanager
+    def daemon(self) -> Iterator[None]:
+        """The tree is open, and its clock goes as the looks go."""
+        began = time.time()
+        clock = Clock(lambda: self._now, lambda: began + self._now)
+        with open_tree(_config(self._home), clock, allow_root=True) as self._tree:
+            yield
+
+    def watch(self, profile: Any) -> None:
+        """Looks between the writes of this profile too."""
+        for name in ("runtime", "session", "say", "say_bytes"):
+            setattr(profile, name, self._then_maybe_look(getattr(profile, name)))
+
+    def settle(self, seconds: float) -> None:
+        """Looks until nothing waits for a moment within that time."""
+        self._tree.discover()
+        end = self._now + seconds
+        while self._now < end:
+            self._tree.everything()
+            due = min(
+                (one.due for one in self._tree.turns.workers.values() if one.due is not None), default=end
+            )
+            self._now = max(self._now + 0.001, min(due, end))
+
+    def _then_maybe_look(self, write: Callable[..., Any]) -> Callable[..., Any]:
+        def both(*arguments: Any, **named: Any) -> Any:
+            outermost, self._writing = not self._writing, True
+            result = write(*arguments, **named)
+            if not outermost:
+                return result
+            self._writing = False
+            seconds = self._random.choice((0.0, 0.0, 0.01, 0.01, 2.0))
+            self.trace.append(f"{write.__name__} {seconds:g}")
+            self.settle(seconds)
+            return result
+
+        return both
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("seed", range(2))
+def test_a_look_may_come_after_any_write(home: Home, name: str, seed: int) -> None:
+    between = _Between(home, f"{name} {seed}")
+    scenario = Scenario(home, name, 19, ("wal", "delete")[seed % 2])
+    with between.daemon():
+        between.watch(scenario.profile)
+        for number in range(1, _LAST + 1):
+            between.trace.append(f"step {number}")
+            scenario.play(number)
+            between.settle(_SOON)
+            assert not scenario.differs(number, home.events()), between.trace
+    scenario.ends_well()
+    scenario.close()

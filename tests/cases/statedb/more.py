@@ -77,6 +77,29 @@ def missed_3(p: Profile) -> None:
     p.say("assistant", block("DONE", "The second well is dry"), 15)
 
 
+@step("task-told-later")
+def told_1(p: Profile) -> None:
+    begin(p, "Dig the third well", 119)
+
+
+@step("task-told-later")
+def told_2(p: Profile) -> None:
+    p.dispatch("Dig the fourth well", *ids(119, "b"), at=10)
+    p.say("assistant", block("DONE", "The third well has water"), 10.5)
+    p.runtime_done(block("DONE", "The third well has water"), "The third well has water", 10.6)
+
+
+@step("task-told-later")
+def told_3(p: Profile) -> None:
+    p.runtime(currentTask="Dig the fourth well")
+
+
+@step("task-told-later")
+def told_4(p: Profile) -> None:
+    p.say("user", "Dig the fourth well", 11)
+    p.say("assistant", block("DONE", "The fourth well is dry"), 15)
+
+
 @step("late-answer-after-the-next-dispatch")
 def next_1(p: Profile) -> None:
     begin(p, "Prune the apple trees", 103)
