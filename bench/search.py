@@ -22,7 +22,7 @@ from pathlib import Path
 
 from swarmmemd.config import Config
 from swarmmemd.layout import SEARCH
-from swarmmemd.recall.index import Index
+from swarmmemd.recall.indexing import Indexer
 from swarmmemd.recall.seal import seal
 from swarmmemd.recall.search import SearchQuery, scan
 from swarmmemd.recall.words import parse_query
@@ -103,9 +103,9 @@ def compared(config: Config, rounds: int) -> dict[str, list[float]]:
         index.close()
 
 
-def indexed(config: Config) -> Index:
+def indexed(config: Config) -> Indexer:
     """The index, made and sealed without the rests that its keeper takes."""
-    index = Index(config.state_dir / SEARCH, write=True)
+    index = Indexer(config.state_dir / SEARCH)
     index.update(config)
     if not index.settle():
         raise SystemExit("somebody else reads the index")

@@ -9,7 +9,7 @@ from swarmmemd.config import Config
 from swarmmemd.durable import Directory
 from swarmmemd.errors import SwarmmemdError
 from swarmmemd.layout import SEAL, SEARCH
-from swarmmemd.recall.index import Index
+from swarmmemd.recall.indexing import Indexer
 from swarmmemd.recall.seal import seal, sealed
 from swarmmemd.recall.search import has_index
 from swarmmemd.recall.tree import walk_of
@@ -36,7 +36,7 @@ class Keeper:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ends after the file that it is at."""
+        """Ends after the piece of a file that it is at."""
         self._end.set()
         self._thread.join(2.0)
 
@@ -65,7 +65,7 @@ def is_worth_it(config: Config) -> bool:
 
 def keep(config: Config, end: threading.Event) -> None:
     """Brings the index up to date and seals it; one that is not as it was sealed, or of another version, is made anew.
-    Between two files it rests as long as the last one took."""
+    Between two pieces of files it rests as long as the last one took."""
     last = time.monotonic()
 
     def pause() -> bool:
@@ -77,12 +77,12 @@ def keep(config: Config, end: threading.Event) -> None:
     if sealed(config) is None:
         discard(config)
     try:
-        index = Index(config.state_dir / SEARCH, write=True)
+        index = Indexer(config.state_dir / SEARCH)
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.OperationalError):
             raise
         discard(config)
-        index = Index(config.state_dir / SEARCH, write=True)
+        index = Indexer(config.state_dir / SEARCH)
     try:
         index.update(config, pause)
         if index.settle() and sealed(config) is None:

@@ -42,6 +42,11 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     mission: MissionId | None
     written: int
 
+    @property
+    def only_grows(self) -> bool:
+        """Whether what is appended leaves the lines before it as they are, as far as they say when they were."""
+        return self.kind is Kind.RECORDS or (self.kind is Kind.EPISODE and _begin(self.name) is not None)
+
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One line, counted from 1. `at` is ms: of the event it tells of, else when the file was written."""
@@ -62,12 +67,24 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class _Mark(msgspec.Struct, frozen=True, gc=False):
+class Mark(msgspec.Struct, frozen=True, gc=False):
     """What holds for all lines of a file, or of an entry of an episode."""
 
     at: int
     mission: MissionId | None
     type: EventType | None
+
+
+class Before(msgspec.Struct, frozen=True):
+    """What a piece of a file has to know of that which stands before it: how many lines, the number of the heading
+    below which it begins (0: of none), and what holds there. `mark` is None where the file begins."""
+
+    lines: int = 0
+    heading: int = 0
+    mark: Mark | None = None
+
+
+_NOTHING = Before()
 
 
 def moment(mtime_ns: int) -> int:
@@ -103,13 +120,19 @@ def beginning_of(text: str) -> str:
     return fold(text)[:_BEGINNING]
 
 
-class Document:
-    """The content of one memory file. Bytes that are no UTF-8 are read as U+FFFD."""
+def _begin(name: str) -> int | None:
+    """When the day begins of which an episode has its name."""
+    return parse_iso(name.removesuffix(".md"))
 
-    def __init__(self, data: bytes, about: About) -> None:
+
+class Document:
+    """The content of one memory file, or of a piece of it: whole lines. Bytes that are no UTF-8 are read as U+FFFD."""
+
+    def __init__(self, data: bytes, about: About, before: Before = _NOTHING) -> None:
         self.about = about
         self.data = data
-        self._marks: dict[int, _Mark] = {}
+        self._before = before
+        self._marks: dict[int, Mark] = {}
         self._times: dict[int, int] = {}
 
     @cached_property
@@ -147,9 +170,21 @@ class Document:
         return self._lengths[number - 1]
 
     @property
-    def dated(self) -> bool:
-        """Whether every line of a file of records says itself when it was: then what is appended changes none."""
-        return all(parse_iso(self._record_at(row)) is not None for row in self.rows)
+    def after(self) -> Before:
+        """What the next piece of the file has to know."""
+        first = self._firsts[-1]
+        return Before(
+            lines=self._before.lines + len(self),
+            heading=self._before.lines + first if first else self._before.heading,
+            mark=self._mark(len(self._firsts) - 1),
+        )
+
+    @property
+    def late(self) -> MissionId | None:
+        """The mission of the entry in the midst of which the piece begins, where only this piece names it."""
+        if self._before.mark is None or self._before.mark.mission is not None:
+            return None
+        return self._mark(0).mission
 
     @staticmethod
     def _record_at(row: str) -> object:
@@ -223,26 +258,26 @@ class Document:
         last = place + 1 == len(self._firsts)
         return self._firsts[place], len(self) if last else self._firsts[place + 1] - 1
 
-    def _holding(self, number: int) -> _Mark:
+    def _holding(self, number: int) -> Mark:
         """What holds in the line of that number."""
         return self._mark(bisect_right(self._firsts, number) - 1)
 
-    def _mark(self, place: int) -> _Mark:
+    def _mark(self, place: int) -> Mark:
         """What holds in a piece; found out when it is asked, since few of them are."""
         if place not in self._marks:
-            entry = self.about.kind is Kind.EPISODE
-            self._marks[place] = self._mark_of_entry(place) if entry else self._mark_of_file()
+            self._marks[place] = self._found_mark(place)
         return self._marks[place]
+
+    def _found_mark(self, place: int) -> Mark:
+        if place == 0 and self._before.mark is not None:
+            return self._mark_from_before(self._before.mark)
+        return self._mark_of_entry(place) if self.about.kind is Kind.EPISODE else self._mark_of_file()
 
     @cached_property
     def _begin(self) -> int:
         """When the day of an episode begins."""
-        begin = parse_iso(self._day)
+        begin = _begin(self.about.name)
         return self.about.written if begin is None else begin
-
-    @property
-    def _day(self) -> str:
-        return self.about.name.removesuffix(".md")
 
     def _heading(self, place: int) -> re.Match[str] | None:
         first = self._firsts[place]
@@ -252,32 +287,42 @@ class Document:
         """When it was that a piece tells of."""
         if self.about.kind is not Kind.EPISODE:
             return self.about.written
+        if place == 0:
+            return self._before.mark.at if self._before.mark else self._begin
         if place not in self._times:
             heading = self._heading(place)
-            at = parse_iso(f"{self._day}T{heading[1]}") if heading else None
+            at = parse_iso(f"{self.about.name.removesuffix('.md')}T{heading[1]}") if heading else None
             self._times[place] = self._begin if at is None else at
         return self._times[place]
 
-    def _mark_of_file(self) -> _Mark:
+    def _mark_of_file(self) -> Mark:
         mission = self.about.mission
         if self.about.kind is Kind.HANDOFF:
             from swarmmemd.handoff import named_mission  # brings the templates with it
 
             mission = named_mission(self.rows) or mission
-        return _Mark(self._at(0), mission, None)
+        return Mark(self._at(0), mission, None)
 
-    def _mark_of_entry(self, place: int) -> _Mark:
-        first, end = self._span(place)
+    def _mark_from_before(self, mark: Mark) -> Mark:
+        if mark.mission is not None or not self._before.heading:
+            return mark
+        return msgspec.structs.replace(mark, mission=self._named(*self._span(0)))
+
+    def _mark_of_entry(self, place: int) -> Mark:
         heading = self._heading(place)
         if heading is None:
-            return _Mark(self._at(place), None, None)
-        named = (_MISSION.fullmatch(row) for row in self.rows[first:end])
-        missions = (mission_id(found[1]) for found in named if found)
-        return _Mark(
+            return Mark(self._at(place), None, None)
+        return Mark(
             self._at(place),
-            next((mission for mission in missions if mission is not None), None),
+            self._named(*self._span(place)),
             EventType(heading[2]) if heading[2] in _TYPES else None,
         )
+
+    def _named(self, first: int, last: int) -> MissionId | None:
+        """The mission that is named between two lines, the first one left out."""
+        named = (_MISSION.fullmatch(row) for row in self.rows[first:last])
+        missions = (mission_id(found[1]) for found in named if found)
+        return next((mission for mission in missions if mission is not None), None)
 
 
 def record_line(number: int, row: str, about: About) -> Line:

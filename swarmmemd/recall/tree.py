@@ -179,18 +179,6 @@ def _owner(below: tuple[str, ...], name: str) -> WorkerId | None:
     return worker_id(below[3]) if len(below) > 3 else None
 
 
-def standing(file: MemoryPath, folder: Directory) -> Signature | None:
-    """The signature that the file has now; None where it is gone. Raises OSError."""
-    try:
-        descriptor = open_file(folder, file.path.rpartition("/")[2], os.O_RDONLY)
-    except FileNotFoundError:
-        return None
-    try:
-        return signature(os.fstat(descriptor))
-    finally:
-        os.close(descriptor)
-
-
 def read(file: MemoryPath, folder: Directory) -> tuple[Document, Signature] | None:
     """The content of the file, and the signature that it has now; None where it is gone. Raises OSError."""
     try:

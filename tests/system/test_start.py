@@ -76,7 +76,7 @@ def test_a_search_with_an_index_needs_nothing_of_the_journal(told: Home, tmp_pat
     """What a keeper of the index needs beside SQLite, a search does not."""
     from swarmmemd.config import Config
     from swarmmemd.layout import SEARCH
-    from swarmmemd.recall.index import Index
+    from swarmmemd.recall.indexing import Indexer
     from swarmmemd.recall.seal import seal
 
     config = Config(
@@ -85,7 +85,7 @@ def test_a_search_with_an_index_needs_nothing_of_the_journal(told: Home, tmp_pat
         shared_root=told.shared,
         state_dir=told.state,
     )
-    index = Index(told.state / SEARCH, write=True)
+    index = Indexer(told.state / SEARCH)
     index.update(config)
     assert index.settle()
     index.close()

@@ -13,7 +13,9 @@ import pytest
 from swarmmemd.config import Config
 from swarmmemd.layout import SEAL, SEARCH
 from swarmmemd.recall import index as module
+from swarmmemd.recall import indexing
 from swarmmemd.recall.index import Index, search
+from swarmmemd.recall.indexing import Indexer
 from swarmmemd.recall.keeper import keep
 from swarmmemd.recall.seal import sealed
 from swarmmemd.recall.search import Results, SearchQuery, scan
@@ -24,12 +26,12 @@ _LONG = [" ".join(VOCABULARY[first : first + 7]) for first in (0, 14, 28)]
 
 @pytest.fixture(autouse=True)
 def _files_of_now_count_as_settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SETTLED", 0)
+    monkeypatch.setattr(indexing, "_SETTLED", 0)
 
 
-def opened(config: Config) -> Index:
+def opened(config: Config) -> Indexer:
     config.state_dir.mkdir(exist_ok=True)
-    return Index(config.state_dir / SEARCH, write=True)
+    return Indexer(config.state_dir / SEARCH)
 
 
 def queries(dice: random.Random, count: int) -> Iterator[SearchQuery]:
@@ -123,7 +125,7 @@ def test_numbers_are_found_alike(tmp_path: Path) -> None:
 
 
 def test_it_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MANY", 50)
+    monkeypatch.setattr(indexing, "_MANY", 50)
     config = plant(tmp_path, 1)
     page = config.profiles_root / "builder-1" / "memory" / "MEMORY.md"
     index = opened(config)
@@ -143,7 +145,7 @@ def test_it_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_file_that_changed_a_moment_ago_is_read_and_not_indexed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_SETTLED", 3600_000_000_000)
+    monkeypatch.setattr(indexing, "_SETTLED", 3600_000_000_000)
     config = plant(tmp_path, 1)
     index = opened(config)
     assert index.update(config) == 0
