@@ -5,7 +5,8 @@
     python -m bench.soak --events 40000 --checkpoints 10    # many missions
 
 Workers are dispatched, print some hundred checkpoints into their chats, and get the next mission. Resident memory,
-descriptors and threads are read when a tenth has passed, and at the end; the files of the state folder beside them.
+descriptors, threads and their CPU are read when a tenth has passed, and at the end; the files of the state folder beside
+them.
 Linux only: it reads /proc.
 """
 
@@ -37,12 +38,14 @@ class Held(msgspec.Struct, frozen=True):
     threads: int
     journal: float
     wal: float
+    cpu: tuple[float, ...]
+    """s of each thread, the first one first."""
 
     def row(self) -> str:
         """A line of the table."""
         return (
             f"{self.events:>10}{self.memory:>10.1f}{self.descriptors:>8}{self.threads:>9}"
-            f"{self.journal:>12.1f}{self.wal:>8.1f}"
+            f"{self.journal:>12.1f}{self.wal:>8.1f}  {' + '.join(f'{one:.1f}' for one in self.cpu)}"
         )
 
 
@@ -61,7 +64,9 @@ def main() -> None:
     parser.add_argument("--checkpoints", type=int, default=250, help="of one mission")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where it happens")
     given = parser.parse_args()
-    print(f"{'events':>10}{'MiB':>10}{'fds':>8}{'threads':>9}{'journal MiB':>12}{'WAL':>8}")
+    print(
+        f"{'events':>10}{'MiB':>10}{'fds':>8}{'threads':>9}{'journal MiB':>12}{'WAL':>8}  CPU s of each thread"
+    )
     with tempfile.TemporaryDirectory(prefix="swarmmemd-soak-", dir=given.folder) as name:
         soaked = soak(
             Path(name).resolve(),
@@ -156,7 +161,14 @@ def held(home: Home, pid: int, events: int) -> Held:
         threads=int(status["Threads"]),
         journal=_size(home.state / "journal.db"),
         wal=_size(home.state / "journal.db-wal"),
+        cpu=_cpu(pid),
     )
+
+
+def _cpu(pid: int) -> tuple[float, ...]:
+    tasks = sorted(Path(f"/proc/{pid}/task").iterdir(), key=lambda task: int(task.name))
+    times = [(task / "stat").read_text().rpartition(")")[2].split()[11:13] for task in tasks]
+    return tuple((int(user) + int(system)) / os.sysconf("SC_CLK_TCK") for user, system in times)
 
 
 def _size(path: Path) -> float:
