@@ -5,8 +5,8 @@
     python -m bench.soak --events 40000 --checkpoints 10    # many missions
 
 Workers are dispatched, print some hundred checkpoints into their chats, and get the next mission. Resident memory,
-descriptors, threads and their CPU are read when a tenth has passed, and at the end; the files of the state folder beside
-them.
+descriptors, threads and their CPU are read when a tenth has passed, and at the end; beside them the files of the state
+folder.
 Linux only: it reads /proc.
 """
 
