@@ -46,6 +46,8 @@ _SETTLED = 1_000_000_000
 file could change again and show the same signature."""
 _AT_ONCE = 1_000
 """Lines whose words are held together."""
+_CACHE = 500
+"""KiB of the index that are held in memory. Four times as much makes nothing quicker."""
 _MANY = 10_000
 """Lines that are no more, beyond as many as there are: then it is made anew."""
 
@@ -91,6 +93,7 @@ class Indexer(Index):
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA journal_size_limit = 4194304")
+        self._db.execute(f"PRAGMA cache_size = -{_CACHE}")
         if not self._one("PRAGMA user_version") and not self._one("SELECT count(*) FROM sqlite_master"):
             self._db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
         super()._prepare()

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from hashlib import blake2b
 
-_BLOCK = 512 * 1024
+_BLOCK = 128 * 1024
 """Bytes that are read at once, and by and large those of a piece."""
 _LEAST = 40
 """Lines of a piece that is not the last one: a handoff says in so many of them which mission it is of."""
