@@ -11,6 +11,7 @@ from swarmmemd.checkpoint.lines import EDGE
 _MARKS = ("```", "``", "`", "***", "**", "*", "___", "__", "_")
 _MARK_STARTS = ("`", "*", "_")
 _NOTHING = re.compile(r"(?:none|n/a|[-–—]+)?\.*", re.IGNORECASE)
+_NOTHING_STARTS = frozenset("nN-–—.")
 _FILLER = re.compile(r"\.{3,}|…+|<[^<>]*>|.*\bor none\W*", re.IGNORECASE | re.DOTALL)
 _FILLER_STARTS = (".", "…", "<")
 _FILLER_LENGTH = 200
@@ -18,11 +19,13 @@ _FILLER_LENGTH = 200
 
 def value_of(inline: str, below: list[str], pending: str) -> str | None:
     """The value from the text beside the label, without white space around it, and the lines below it."""
-    text = inline
-    if below:
-        lines = _dedented([line.rstrip() if line.strip(EDGE) else "" for line in below])
-        text = "\n".join([inline, *lines] if inline else lines)
-        text = text.strip(EDGE)
+    lines = _dedented([line.rstrip() if line.strip(EDGE) else "" for line in below])
+    text = "\n".join([inline, *lines] if inline else lines)
+    return value_beside(text.strip(EDGE), pending)
+
+
+def value_beside(text: str, pending: str) -> str | None:
+    """The value of a label below which nothing stands, from the text beside it."""
     if pending and text.endswith(pending):
         text = text.removesuffix(pending).rstrip(EDGE)
     return _or_nothing(_unwrapped(text) if text.startswith(_MARK_STARTS) else text)
@@ -50,12 +53,14 @@ def _inside(text: str) -> str | None:
 
 
 def _or_nothing(text: str) -> str | None:
-    return None if not text or (len(text) < 16 and text[:3] != "..." and _NOTHING.fullmatch(text)) else text
+    """Three dots are a filler, which is counted."""
+    may_be = len(text) < 16 and text[:1] in _NOTHING_STARTS and text[:3] != "..."
+    return None if not text or (may_be and _NOTHING.fullmatch(text)) else text
 
 
 def fillers(values: Iterable[str | None]) -> int:
     """How many values are those of a form that nobody filled in."""
-    return sum(value is not None and _is_filler(value) for value in values)
+    return sum(map(_is_filler, filter(None, values)))
 
 
 def _is_filler(value: str) -> bool:
