@@ -41,6 +41,12 @@ def event_id(
     times and the source are no part of it, so one checkpoint seen in several places is one event.
     """
     parts = [_VERSION, worker, mission or "", str(dispatch), type, *map(fold, words), str(occurrence)]
-    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
-    whole = b"".join([len(data).to_bytes(4, "big") + data for data in encoded])
+    whole = b"".join(map(_measured, parts))
     return EventId("ev_" + hashlib.blake2b(whole, digest_size=15).hexdigest())
+
+
+@lru_cache(maxsize=64)
+def _measured(part: str) -> bytes:
+    """The part with its length before it. All but what was said are the same from event to event."""
+    data = part.encode("utf-8", "surrogatepass")
+    return len(data).to_bytes(4, "big") + data

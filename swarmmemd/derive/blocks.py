@@ -15,8 +15,8 @@ def checkpoint(
 
     `occurrence` counts how often the dispatch has said the same. Says whether the event is new.
     """
-    if occurrence == 1 and said_before(draft, dispatch, block):
-        if block.state is CheckpointState.DONE and _said_by_others(dispatch, block):
+    if occurrence == 1 and _said_by_others(dispatch, block):
+        if block.state is CheckpointState.DONE:
             _complete_by_worker(draft, dispatch, at)
         return False
     detail = {
