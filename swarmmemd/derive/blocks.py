@@ -107,5 +107,7 @@ def _words(block: Checkpoint) -> tuple[str | None, ...]:
 
 
 def _summary(block: Checkpoint) -> str:
-    first = (block.blocker, block.result) if block.state in BLOCKING else (block.result, block.blocker)
-    return next(filter(None, (*first, block.next_action)), block.state.value)
+    first, second = block.result, block.blocker
+    if block.state in BLOCKING:
+        first, second = second, first
+    return first or second or block.next_action or block.state.value
