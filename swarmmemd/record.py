@@ -32,7 +32,7 @@ def encode(event: Event) -> bytes:
     """The line of `event`, ended with a line break, at most `LINE_LIMIT` bytes."""
     line: dict[str, Any] = {
         "at": iso(event.at),
-        "type": event.type.value,
+        "type": event.type,
         "workerId": event.worker,
         "missionId": event.mission,
         "assignmentId": event.assignment,

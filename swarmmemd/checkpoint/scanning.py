@@ -61,10 +61,12 @@ def scan(text: str) -> Scanned:
     scanner = _Scanner()
     lines = text.splitlines()
     done = 0
-    for number in [number for number, line in enumerate(lines) if line[:1] not in PLAIN_STARTS]:
+    for number, line in enumerate(lines):
+        if line[:1] in PLAIN_STARTS:
+            continue
         if done < number:
             scanner.read_plain(lines[max(done, number - _ABOVE) : number])
-        scanner.read(number, lines[number])
+        scanner.read(number, line)
         done = number + 1
     return Scanned(lines, scanner.labels, frozenset(scanner.closing))
 

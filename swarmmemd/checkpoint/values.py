@@ -13,7 +13,7 @@ _MARK_STARTS = ("`", "*", "_")
 _NOTHING = re.compile(r"(?:none|n/a|[-–—]+)?\.*", re.IGNORECASE)
 _NOTHING_STARTS = frozenset("nN-–—.")
 _FILLER = re.compile(r"\.{3,}|…+|<[^<>]*>|.*\bor none\W*", re.IGNORECASE | re.DOTALL)
-_FILLER_STARTS = (".", "…", "<")
+_FILLER_STARTS = frozenset(".…<")
 _FILLER_LENGTH = 200
 
 
@@ -54,8 +54,9 @@ def _inside(text: str) -> str | None:
 
 def _or_nothing(text: str) -> str | None:
     """Three dots are a filler, which is counted."""
-    may_be = len(text) < 16 and text[:1] in _NOTHING_STARTS and text[:3] != "..."
-    return None if not text or (may_be and _NOTHING.fullmatch(text)) else text
+    if text and (text[0] not in _NOTHING_STARTS or len(text) >= 16 or text[:3] == "..."):
+        return text
+    return None if _NOTHING.fullmatch(text) else text
 
 
 def fillers(values: Iterable[str | None]) -> int:
@@ -64,7 +65,6 @@ def fillers(values: Iterable[str | None]) -> int:
 
 
 def _is_filler(value: str) -> bool:
-    if len(value) > _FILLER_LENGTH or "://" in value:
+    if value[0] not in _FILLER_STARTS and "or none" not in value.lower():
         return False
-    may_be = value.startswith(_FILLER_STARTS) or "or none" in value.lower()
-    return may_be and _FILLER.fullmatch(value) is not None
+    return len(value) <= _FILLER_LENGTH and "://" not in value and _FILLER.fullmatch(value) is not None
