@@ -4,8 +4,8 @@ The recipe is fixed for ever: another one would record everything again. docs/co
 """
 
 import hashlib
-import unicodedata
 from functools import lru_cache
+from unicodedata import normalize
 
 from swarmmemd.model import EventId, EventType, MissionId, WorkerId
 
@@ -15,7 +15,7 @@ _VERSION = "1"
 @lru_cache(maxsize=64)
 def fold(text: str | None) -> str:
     """`text` as it counts for identity: NFC, each run of white space one blank, none at the ends."""
-    return " ".join(unicodedata.normalize("NFC", text).split()) if text else ""
+    return " ".join(normalize("NFC", text).split()) if text else ""
 
 
 def digest(text: str | None) -> str:

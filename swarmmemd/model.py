@@ -45,7 +45,8 @@ _DAY = 86_400_000
 def iso(at: int) -> str:
     """`at` as the specification writes times: `2026-04-28T00:00:00.000Z`."""
     minute, rest = divmod(at, _MINUTE)
-    return f"{_minute(minute)}:{rest // 1000:02}.{rest % 1000:03}Z"
+    digits = str(100_000 + rest)
+    return f"{_minute(minute)}:{digits[1:3]}.{digits[3:]}Z"
 
 
 @lru_cache(maxsize=64)

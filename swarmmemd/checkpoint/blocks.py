@@ -58,10 +58,10 @@ def blocks(scanned: Scanned) -> list[Block]:
 
 def _is_one(labels: list[Label]) -> bool:
     """Whether all is surely one block, as in most messages: one STATE line, and the others stand as deep as it."""
-    depth = labels[0].quote if labels else 0
-    return [label.name for label in labels].count("STATE") == 1 and all(
-        [label.quote == depth for label in labels]
-    )
+    for label in labels[1:]:  # noqa: SIM110
+        if label.name == "STATE" or label.quote != labels[0].quote:
+            return False
+    return bool(labels)
 
 
 def open_blocks(scanned: Scanned) -> list[Block]:

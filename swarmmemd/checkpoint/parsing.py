@@ -91,10 +91,10 @@ def _values(fields: list[Label], block: Block, scanned: Scanned) -> dict[str, st
 
 
 def _value(label: Label, block: Block, scanned: Scanned, end: int) -> str | None:
+    inline, pending = _inline(label), label.text.pending
     if end == label.line + 1:
-        return value_beside(_inline(label), label.text.pending)
-    kept = _kept(scanned.lines[label.line + 1 : end], label, block.state.quote)
-    return value_of(_inline(label), kept, label.text.pending)
+        return value_beside(inline, pending)
+    return value_of(inline, _kept(scanned.lines[label.line + 1 : end], label, block.state.quote), pending)
 
 
 def _kept(below: list[str], label: Label, quote: int) -> list[str]:

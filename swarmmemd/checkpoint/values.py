@@ -28,7 +28,12 @@ def value_beside(text: str, pending: str) -> str | None:
     """The value of a label below which nothing stands, from the text beside it."""
     if pending and text.endswith(pending):
         text = text.removesuffix(pending).rstrip(EDGE)
-    return _or_nothing(_unwrapped(text) if text.startswith(_MARK_STARTS) else text)
+    if text.startswith(_MARK_STARTS):
+        text = _unwrapped(text)
+    # Three dots are a filler, which is counted.
+    if text and (text[0] not in _NOTHING_STARTS or len(text) >= 16 or text[:3] == "..."):
+        return text
+    return None if _NOTHING.fullmatch(text) else text
 
 
 def _dedented(lines: list[str]) -> list[str]:
@@ -50,13 +55,6 @@ def _inside(text: str) -> str | None:
     inner = text[len(mark) : -len(mark)]
     flanked = mark[0] == "`" or inner == inner.strip(EDGE)
     return inner if flanked and mark[0] not in (inner[0], inner[-1]) and mark not in inner else None
-
-
-def _or_nothing(text: str) -> str | None:
-    """Three dots are a filler, which is counted."""
-    if text and (text[0] not in _NOTHING_STARTS or len(text) >= 16 or text[:3] == "..."):
-        return text
-    return None if _NOTHING.fullmatch(text) else text
 
 
 def fillers(values: Iterable[str | None]) -> int:

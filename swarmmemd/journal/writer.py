@@ -474,7 +474,7 @@ class Journal:
         for one in change.rendered:
             lines.setdefault((one.mission, one.section), set()).add(one.line)
         for key, some in lines.items():
-            rows = sorted((worker, *key, line_digest(line)) for line in some)
+            rows = [(worker, *key, digest) for digest in sorted(map(line_digest, some))]
             cursor = self._db.executemany("INSERT OR IGNORE INTO rendered VALUES (?, ?, ?, ?)", rows)
             if cursor.rowcount:
                 self._db.execute(_COUNT_RENDERED, (worker, *key, cursor.rowcount))
@@ -493,8 +493,8 @@ class Journal:
     def _heard(self, change: Change) -> None:
         marks = ", ".join("?" * (2 + len(Heard.__struct_fields__)))
         sql = f"INSERT OR REPLACE INTO heard (worker, key, {_HEARD}) VALUES ({marks})"
-        rows = [(change.after.worker, key, *astuple(heard)) for key, heard in sorted(change.heard.items())]
-        self._db.executemany(sql, rows)
+        worker, known = change.after.worker, change.heard
+        self._db.executemany(sql, [(worker, key, *_columns(known[key])) for key in sorted(known)])
 
     def _state(self, change: Change) -> None:
         before, after = change.before, change.after
@@ -509,6 +509,11 @@ class Journal:
                 self._archived.discard(key)
                 row = (*key, msgspec.json.encode(mission), 0 if mission.completed else 1)
                 self._db.execute("INSERT OR REPLACE INTO mission VALUES (?, ?, ?, 0, ?)", row)
+
+
+def _columns(heard: Heard) -> tuple[object, ...]:
+    """The values of `_HEARD`. For a bool sqlite3 looks for an adapter, which costs more than the row."""
+    return (*astuple(heard)[:-1], int(heard.copied))
 
 
 def _runs(applied: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
