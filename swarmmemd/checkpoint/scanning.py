@@ -77,7 +77,6 @@ class _Scanner:
         self.closing: list[int] = []
         self._open: list[tuple[str, int]] = []
         self._above: deque[Above] = deque(maxlen=_ABOVE)
-        self._in_block = False
         self._in_value = False
         self._newest = 0
         """Index of the newest STATE label."""
@@ -136,13 +135,13 @@ class _Scanner:
         if found.name == "STATE":
             self._leave_hopeless(depth, found.case)
             above = tuple(self._above)
-        elif not self._in_block:
+        elif not self.labels:
             # Without a STATE line above it is prose, and may announce something.
             self._above.appendleft(Above(body, False))
             return
         self.labels.append(Label(number, depth, len(self._open), found.name, found.case, found, above))
         self._above.clear()
-        self._in_block = self._in_value = True
+        self._in_value = True
         if found.fence is not None:
             self._open.append((found.fence[0], depth))
 
