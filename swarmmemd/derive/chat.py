@@ -130,6 +130,7 @@ class _Reading:
         self._asked = dict(self._state.asked)
         self._prompts = dict(self._state.prompts)
         self._held = self._state.held
+        self._said = draft.state.said
         self._glances = _glances(self._held, Glance(chat.cursor, draft.seen.at))
         self._newest = max((message.at for message in chat.messages), default=0)
 
@@ -144,7 +145,7 @@ class _Reading:
             asked=_newest(self._asked),
             prompts=_newest(self._prompts),
         )
-        self._draft.state = replace(self._draft.state, chat=chat)
+        self._draft.state = replace(self._draft.state, chat=chat, said=self._said)
 
     def read(self, message: Message, texts: tuple[str, ...], names: tuple[str, ...]) -> bool:
         """Judges one message, known by these. False where it has to wait for its dispatch."""
@@ -365,7 +366,7 @@ class _Reading:
         first = known.first if known else heard.first
         self._note(key, replace(heard, first=first, mission=mine[0], number=mine[1], count=count))
         if mine == key_of(draft.state.current):
-            draft.state = replace(draft.state, said=Said(*mine, block))
+            self._said = Said(*mine, block)
 
     def _shown_before(self, prompt: Prompt | None, then: Dispatch, block: Checkpoint) -> bool:
         """Whether no prompt tells whose the block is, and `runtime.json` showed it as the answer to the dispatch that
