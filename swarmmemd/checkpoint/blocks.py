@@ -58,7 +58,7 @@ def blocks(scanned: Scanned) -> list[Block]:
 
 def _is_one(labels: list[Label]) -> bool:
     """Whether all is surely one block, as in most messages: one STATE line, and the others stand as deep as it."""
-    for label in labels[1:]:  # noqa: SIM110
+    for label in labels[1:]:
         if label.name == "STATE" or label.quote != labels[0].quote:
             return False
     return bool(labels)

@@ -332,9 +332,7 @@ class _Reading:
             return True
         prompt, then = self._known_prompt(message), current_at(self._draft.state, message.at)
         if known is None and then is not None and self._shown_before(prompt, then, block):
-            self._note(
-                key, replace(self._sight(message), mission=then.mission, number=then.number, count=1)
-            )
+            self._note(key, replace(self._sight(message), mission=then.mission, number=then.number, count=1))
             return True
         asked = known is None or self._asked_since(message.session, known.last)
         if asked and self._must_wait(message, prompt, then):
