@@ -30,6 +30,8 @@ _MARK = re.compile(r"… \[cut, [0-9]{1,12} characters\]\Z")
 def shortened(text: str, limit: int) -> str:
     """`text`, or of one of more than `limit` characters its beginning and `… [cut, N characters]`, with the
     length that it had. What is cut already keeps its mark."""
+    if len(text) <= limit:
+        return text
     mark = _MARK.search(text)
     body = text[: mark.start()] if mark else text
     if len(body) <= limit:

@@ -124,8 +124,8 @@ def ends(event: Event) -> bool:
     """
     if event.type is EventType.NOTE:
         return stops(event) or event.detail.get("kind") == NOTE_LATE_BLOCK
-    printed = event.detail.get("origin") in (CHAT, TRANSCRIPT)
-    return made_by_control_plane(event) or (event_state(event) in _ENDING and not printed)
+    origin = event.detail.get("origin")
+    return origin == CONTROL_PLANE or (origin not in (CHAT, TRANSCRIPT) and event_state(event) in _ENDING)
 
 
 def stops(event: Event) -> bool:
@@ -151,7 +151,8 @@ def _dispatched(state: WorkerState, event: Event, number: int) -> WorkerState:
 
 def _with_dispatch(state: WorkerState, event: Event, number: int) -> WorkerState:
     """Marks the dispatch that the event ends or answers."""
-    if not (ends(event) or answers(event)):
+    ended, answered = ends(event), answers(event)
+    if not (ended or answered):
         return state
 
     def mark(dispatch: Dispatch) -> Dispatch:
@@ -159,9 +160,9 @@ def _with_dispatch(state: WorkerState, event: Event, number: int) -> WorkerState
             return dispatch
         return replace(
             dispatch,
-            ended=dispatch.ended or ends(event),
+            ended=dispatch.ended or ended,
             ended_at=max(dispatch.ended_at, event.at),
-            answered=dispatch.answered or answers(event),
+            answered=dispatch.answered or answered,
         )
 
     return replace(state, dispatches=tuple(map(mark, state.dispatches)))
@@ -198,7 +199,7 @@ def _checkpoint(mission: MissionState, event: Event, number: int) -> MissionStat
     late = number < mission.dispatches
     return replace(
         mission,
-        checkpoints=(*mission.checkpoints, *checkpoint_lines(event))[-CHECKPOINTS_SHOWN:],
+        checkpoints=(*mission.checkpoints, _checkpoint_line(event, said))[-CHECKPOINTS_SHOWN:],
         checkpoint_count=mission.checkpoint_count + 1,
         files=newest(mission.files, files_of(event), FILES_SHOWN),
         decisions=newest(mission.decisions, decisions_of(event), DECISIONS_SHOWN),
@@ -206,7 +207,7 @@ def _checkpoint(mission: MissionState, event: Event, number: int) -> MissionStat
         handoff_asked=mission.handoff_asked and said is not CheckpointState.HANDOFF,
         fact=mission.fact if late else _FACTS[said],
         blockers=mission.blockers if late else blocker_lines(event),
-        next_action=mission.next_action if late else next_action_of(event),
+        next_action=mission.next_action if late else _next_action(event),
     )
 
 
@@ -287,7 +288,11 @@ def checkpoint_lines(event: Event) -> tuple[str, ...]:
     said = event_state(event)
     if said is None or made_by_control_plane(event):
         return ()
-    return (f"{iso(event.at)}: {said.value} — {_shown(event.summary)}",)
+    return (_checkpoint_line(event, said),)
+
+
+def _checkpoint_line(event: Event, said: CheckpointState) -> str:
+    return f"{iso(event.at)}: {said} — {_shown(event.summary)}"
 
 
 def blocker_lines(event: Event) -> tuple[str, ...]:
@@ -304,6 +309,10 @@ def next_action_of(event: Event) -> str | None:
     """The next action that a checkpoint names: empty where it names none, None for another event."""
     if event_state(event) is None or made_by_control_plane(event):
         return None
+    return _next_action(event)
+
+
+def _next_action(event: Event) -> str:
     return _shown(str(event.detail.get("nextAction") or ""))
 
 

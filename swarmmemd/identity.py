@@ -4,8 +4,8 @@ The recipe is fixed for ever: another one would record everything again. docs/co
 """
 
 import hashlib
-import unicodedata
 from functools import lru_cache
+from unicodedata import normalize
 
 from swarmmemd.model import EventId, EventType, MissionId, WorkerId
 
@@ -15,7 +15,7 @@ _VERSION = "1"
 @lru_cache(maxsize=64)
 def fold(text: str | None) -> str:
     """`text` as it counts for identity: NFC, each run of white space one blank, none at the ends."""
-    return " ".join(unicodedata.normalize("NFC", text).split()) if text else ""
+    return " ".join(normalize("NFC", text).split()) if text else ""
 
 
 def digest(text: str | None) -> str:
@@ -41,6 +41,12 @@ def event_id(
     times and the source are no part of it, so one checkpoint seen in several places is one event.
     """
     parts = [_VERSION, worker, mission or "", str(dispatch), type, *map(fold, words), str(occurrence)]
-    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
-    whole = b"".join([len(data).to_bytes(4, "big") + data for data in encoded])
+    whole = b"".join(map(_measured, parts))
     return EventId("ev_" + hashlib.blake2b(whole, digest_size=15).hexdigest())
+
+
+@lru_cache(maxsize=64)
+def _measured(part: str) -> bytes:
+    """The part with its length before it. All but what was said are the same from event to event."""
+    data = part.encode("utf-8", "surrogatepass")
+    return len(data).to_bytes(4, "big") + data

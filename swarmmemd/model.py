@@ -37,16 +37,23 @@ def assignment_id(text: object) -> AssignmentId | None:
     return AssignmentId(text) if isinstance(text, str) and _MISSION.fullmatch(text) else None
 
 
+_MINUTE = 60_000
 _DAY = 86_400_000
 
 
 @lru_cache(maxsize=256)
 def iso(at: int) -> str:
     """`at` as the specification writes times: `2026-04-28T00:00:00.000Z`."""
-    day, rest = divmod(at, _DAY)
-    seconds, thousandths = divmod(rest, 1000)
-    minutes, second = divmod(seconds, 60)
-    return f"{_date(day)}T{minutes // 60:02}:{minutes % 60:02}:{second:02}.{thousandths:03}Z"
+    minute, rest = divmod(at, _MINUTE)
+    digits = str(100_000 + rest)
+    return f"{_minute(minute)}:{digits[1:3]}.{digits[3:]}Z"
+
+
+@lru_cache(maxsize=64)
+def _minute(minute: int) -> str:
+    """The date and time of a minute, counted since the epoch."""
+    day, rest = divmod(minute * _MINUTE, _DAY)
+    return f"{_date(day)}T{rest // _MINUTE // 60:02}:{rest // _MINUTE % 60:02}"
 
 
 @lru_cache(maxsize=64)

@@ -19,7 +19,7 @@ from swarmmemd.model import (
     mission_id,
     parse_iso,
 )
-from swarmmemd.text import whole
+from swarmmemd.text import is_whole, whole
 
 LINE_LIMIT = 64 * 1024
 """Bytes of a line with its line break. Longer values are cut and marked with their length."""
@@ -32,7 +32,7 @@ def encode(event: Event) -> bytes:
     """The line of `event`, ended with a line break, at most `LINE_LIMIT` bytes."""
     line: dict[str, Any] = {
         "at": iso(event.at),
-        "type": event.type.value,
+        "type": event.type,
         "workerId": event.worker,
         "missionId": event.mission,
         "assignmentId": event.assignment,
@@ -145,9 +145,8 @@ _SURE_TO_FIT = 8 * 1024
 def bounded(event: Event) -> Event:
     """The event as its own line gives it back: values that do not fit are cut before anything is made of them,
     so that files made from the event now and after a restart are the same."""
-    texts = [event.summary, *[value for value in event.detail.values() if isinstance(value, str)]]
-    together = "".join(texts)
-    if len(together) < _SURE_TO_FIT and together.isascii():
+    together = "".join([event.summary, *map(str, event.detail.values())])
+    if len(together) < _SURE_TO_FIT and is_whole(together):
         return event
     found = decode(encode(event)[:-1], event.worker)
     return found if isinstance(found, Event) else event

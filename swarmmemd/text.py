@@ -38,6 +38,17 @@ def whole(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def is_whole(text: str) -> bool:
+    """Whether UTF-8 can hold `text`: then `whole` changes nothing."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def one_row(text: str, width: int) -> str:
     """`text` as one line of at most `width` characters, harmless."""
     row = " ".join(harmless(text).split())

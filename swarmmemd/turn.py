@@ -4,7 +4,7 @@ The clocks and the sources are passed in. Whatever goes wrong outside is a value
 turn raises only `JournalError`. docs/architecture.md, "One turn".
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from functools import partial
 from typing import TypeVar
 
@@ -406,10 +406,13 @@ class Turns:
 
     # 4 apply
 
-    def recover(self) -> Report:
-        """Finishes what was recorded and not applied when the daemon ended."""
+    def recover(self, but: Container[WorkerId] = ()) -> Report:
+        """Finishes what was recorded and not applied when the daemon ended, `but` that of workers who are looked at
+        and applied for soon."""
         report = Report()
         for worker in self._journal.workers_waiting():
+            if worker in but:
+                continue
             one = self.workers.get(worker) or self._tracked(worker)
             one.state = self._journal.load(worker)
             self._apply(one, report)

@@ -4,7 +4,7 @@ Pure: text in, values out. docs/contracts.md, "Checkpoints".
 """
 
 from swarmmemd.checkpoint.content import decode, own_part
-from swarmmemd.checkpoint.parsing import parse
+from swarmmemd.checkpoint.parsing import parse, parse_own
 from swarmmemd.checkpoint.writing import render
 
-__all__ = ["decode", "own_part", "parse", "render"]
+__all__ = ["decode", "own_part", "parse", "parse_own", "render"]

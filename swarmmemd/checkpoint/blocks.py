@@ -17,10 +17,10 @@ class Block:
 
     __slots__ = ("labels", "limit", "names", "state", "swallowed")
 
-    def __init__(self, state: Label) -> None:
-        self.state = state
-        self.labels = [state]
-        self.names = {state.name}
+    def __init__(self, labels: list[Label]) -> None:
+        self.state = labels[0]
+        self.labels = labels
+        self.names = {label.name for label in labels}
         self.swallowed = False
         self.limit = 0
 
@@ -42,6 +42,10 @@ class Block:
 
 def blocks(scanned: Scanned) -> list[Block]:
     """The blocks with enough labels, in order, each with the line that it does not go beyond."""
+    if _is_one(scanned.labels):
+        only = Block(scanned.labels)
+        only.limit = len(scanned.lines)
+        return [only] if len(only.names) >= FEWEST_LABELS else []
     grouping = _Grouping(scanned)
     for number, label in enumerate(scanned.labels):
         grouping.take(number, label)
@@ -50,6 +54,14 @@ def blocks(scanned: Scanned) -> list[Block]:
         after = bisect_right(grouping.starts, block.labels[-1].line)
         block.limit = grouping.starts[after] if after < len(grouping.starts) else len(scanned.lines)
     return whole
+
+
+def _is_one(labels: list[Label]) -> bool:
+    """Whether all is surely one block, as in most messages: one STATE line, and the others stand as deep as it."""
+    for label in labels[1:]:
+        if label.name == "STATE" or label.quote != labels[0].quote:
+            return False
+    return bool(labels)
 
 
 def open_blocks(scanned: Scanned) -> list[Block]:
@@ -98,7 +110,7 @@ class _Grouping:
     def _begin(self, label: Label) -> None:
         while self.open and not _is_within(label, self.open[-1].state):
             self.open.pop()
-        block = Block(label)
+        block = Block([label])
         self.open.append(block)
         self.found.append(block)
         self.starts.append(label.line)

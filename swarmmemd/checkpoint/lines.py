@@ -54,6 +54,8 @@ class LabelText(msgspec.Struct, frozen=True, gc=False):
     pending: str
     """Marks opened before the label and not closed beside it: they close behind the value."""
     table: bool
+    fence: tuple[str, bool] | None
+    """The fence that begins behind it, as `fence` gives it."""
 
 
 def may_hold_state(text: str) -> bool:
@@ -132,7 +134,8 @@ def label(line: str) -> LabelText | None:
 
 def _label(line: str) -> LabelText | None:
     if (found := _AS_ASKED.match(line)) is not None:
-        return LabelText(found[1], "upper", line[found.end() :].strip(EDGE), "", False)
+        inline = line[found.end() :].strip(EDGE)
+        return LabelText(found[1], "upper", inline, "", False, fence(inline))
     found = _LABEL.match(line)
     if found is None and not line.isascii():
         line = _INVISIBLES.sub("", line[:_HEAD]) + line[_HEAD:]
@@ -179,7 +182,7 @@ def _with_value(found: re.Match[str], opened: str, rest: str) -> LabelText | Non
 
 def _label_text(word: str, inline: str, pending: str, table: bool) -> LabelText:
     case = "upper" if word.isupper() else "lower" if word.islower() else "mixed"
-    return LabelText(_NAMES[word[0].upper()], case, inline, pending, table)
+    return LabelText(_NAMES[word[0].upper()], case, inline, pending, table, fence(inline))
 
 
 def _is_structure(line: str) -> bool:

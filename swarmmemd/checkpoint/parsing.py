@@ -19,7 +19,7 @@ from swarmmemd.checkpoint.lines import (
 )
 from swarmmemd.checkpoint.scanning import Label, Scanned, scan
 from swarmmemd.checkpoint.states import read_state
-from swarmmemd.checkpoint.values import fillers, value_of
+from swarmmemd.checkpoint.values import fillers, value_beside, value_of
 from swarmmemd.model import BLOCKING, Checkpoint, CheckpointState, WorkerId
 
 SIX = ("STATE", "FILES_CHANGED", "COMMANDS_RUN", "RESULT", "BLOCKER", "NEXT_ACTION")
@@ -30,9 +30,14 @@ _MOST_FILLERS = 1
 
 def parse(text: str, worker: WorkerId | None = None) -> tuple[Checkpoint, ...]:
     """Every checkpoint in one message of `worker`, in order."""
-    scanned = scan(own_part(text))
-    found = (_read(block, scanned, worker) for block in blocks(scanned))
-    return tuple(checkpoint for checkpoint in found if checkpoint is not None)
+    return parse_own(own_part(text), worker)
+
+
+def parse_own(own: str, worker: WorkerId | None = None) -> tuple[Checkpoint, ...]:
+    """Every checkpoint in the part of a message that is the worker's own, in order."""
+    scanned = scan(own)
+    found = [_read(block, scanned, worker) for block in blocks(scanned)]
+    return tuple([checkpoint for checkpoint in found if checkpoint is not None])
 
 
 def _read(block: Block, scanned: Scanned, worker: WorkerId | None) -> Checkpoint | None:
@@ -86,9 +91,10 @@ def _values(fields: list[Label], block: Block, scanned: Scanned) -> dict[str, st
 
 
 def _value(label: Label, block: Block, scanned: Scanned, end: int) -> str | None:
-    below = scanned.lines[label.line + 1 : end]
-    kept = _kept(below, label, block.state.quote) if below else below
-    return value_of(_inline(label), kept, label.text.pending)
+    inline, pending = _inline(label), label.text.pending
+    if end == label.line + 1:
+        return value_beside(inline, pending)
+    return value_of(inline, _kept(scanned.lines[label.line + 1 : end], label, block.state.quote), pending)
 
 
 def _kept(below: list[str], label: Label, quote: int) -> list[str]:
@@ -101,7 +107,7 @@ def _kept(below: list[str], label: Label, quote: int) -> list[str]:
 
 
 def _inline(label: Label) -> str:
-    return "" if fence(label.text.inline) else label.text.inline
+    return "" if label.text.fence else label.text.inline
 
 
 def _is_dropped(line: str, label: Label) -> bool:

@@ -56,15 +56,17 @@ class Scanned(msgspec.Struct, frozen=True):
 
 def scan(text: str) -> Scanned:
     """Find every label line of `text`."""
-    scanner = _Scanner()
     if not may_hold_state(text):
         return Scanned([], [], frozenset())
+    scanner = _Scanner()
     lines = text.splitlines()
     done = 0
-    for number in [number for number, line in enumerate(lines) if line[:1] not in PLAIN_STARTS]:
+    for number, line in enumerate(lines):
+        if line[:1] in PLAIN_STARTS:
+            continue
         if done < number:
             scanner.read_plain(lines[max(done, number - _ABOVE) : number])
-        scanner.read(number, lines[number])
+        scanner.read(number, line)
         done = number + 1
     return Scanned(lines, scanner.labels, frozenset(scanner.closing))
 
@@ -75,7 +77,6 @@ class _Scanner:
         self.closing: list[int] = []
         self._open: list[tuple[str, int]] = []
         self._above: deque[Above] = deque(maxlen=_ABOVE)
-        self._in_block = False
         self._in_value = False
         self._newest = 0
         """Index of the newest STATE label."""
@@ -91,19 +92,16 @@ class _Scanner:
 
     def read(self, number: int, line: str) -> None:
         if line[:1] in _LABEL_STARTS:
-            self._worded(number, line)
+            if self._open:
+                self._leave_quotes(0)
+            if (found := label(line)) is not None:
+                self._label(number, 0, line, found)
+            else:
+                self._above.appendleft(Above(line, self._in_value))
         elif is_blank(line):
             self._in_value = False
         else:
             self._structured(number, line)
-
-    def _worded(self, number: int, line: str) -> None:
-        if self._open:
-            self._leave_quotes(0)
-        if (found := label(line)) is not None:
-            self._label(number, 0, line, found)
-        else:
-            self._above.appendleft(Above(line, self._in_value))
 
     def _leave_quotes(self, depth: int) -> None:
         """A fence ends with the quote in which it was opened."""
@@ -133,19 +131,19 @@ class _Scanner:
             self._open.append((mark, depth))
 
     def _label(self, number: int, depth: int, body: str, found: LabelText) -> None:
-        opens = found.name == "STATE"
-        if not opens and not self._in_block:
+        above: tuple[Above, ...] = ()
+        if found.name == "STATE":
+            self._leave_hopeless(depth, found.case)
+            above = tuple(self._above)
+        elif not self.labels:
             # Without a STATE line above it is prose, and may announce something.
             self._above.appendleft(Above(body, False))
             return
-        if opens:
-            self._leave_hopeless(depth, found.case)
-        above = tuple(self._above) if opens else ()
         self.labels.append(Label(number, depth, len(self._open), found.name, found.case, found, above))
         self._above.clear()
-        self._in_block = self._in_value = True
-        if (mark := fence(found.inline)) is not None:
-            self._open.append((mark[0], depth))
+        self._in_value = True
+        if found.fence is not None:
+            self._open.append((found.fence[0], depth))
 
     def _leave_hopeless(self, depth: int, case: str) -> None:
         """Of STATE labels in a row that can be no block the first is enough: it ends the block before. Else a text of

@@ -11,21 +11,29 @@ from swarmmemd.checkpoint.lines import EDGE
 _MARKS = ("```", "``", "`", "***", "**", "*", "___", "__", "_")
 _MARK_STARTS = ("`", "*", "_")
 _NOTHING = re.compile(r"(?:none|n/a|[-–—]+)?\.*", re.IGNORECASE)
+_NOTHING_STARTS = frozenset("nN-–—.")
 _FILLER = re.compile(r"\.{3,}|…+|<[^<>]*>|.*\bor none\W*", re.IGNORECASE | re.DOTALL)
-_FILLER_STARTS = (".", "…", "<")
+_FILLER_STARTS = frozenset(".…<")
 _FILLER_LENGTH = 200
 
 
 def value_of(inline: str, below: list[str], pending: str) -> str | None:
     """The value from the text beside the label, without white space around it, and the lines below it."""
-    text = inline
-    if below:
-        lines = _dedented([line.rstrip() if line.strip(EDGE) else "" for line in below])
-        text = "\n".join([inline, *lines] if inline else lines)
-        text = text.strip(EDGE)
+    lines = _dedented([line.rstrip() if line.strip(EDGE) else "" for line in below])
+    text = "\n".join([inline, *lines] if inline else lines)
+    return value_beside(text.strip(EDGE), pending)
+
+
+def value_beside(text: str, pending: str) -> str | None:
+    """The value of a label below which nothing stands, from the text beside it."""
     if pending and text.endswith(pending):
         text = text.removesuffix(pending).rstrip(EDGE)
-    return _or_nothing(_unwrapped(text) if text.startswith(_MARK_STARTS) else text)
+    if text.startswith(_MARK_STARTS):
+        text = _unwrapped(text)
+    # Three dots are a filler, which is counted.
+    if text and (text[0] not in _NOTHING_STARTS or len(text) >= 16 or text[:3] == "..."):
+        return text
+    return None if _NOTHING.fullmatch(text) else text
 
 
 def _dedented(lines: list[str]) -> list[str]:
@@ -49,17 +57,12 @@ def _inside(text: str) -> str | None:
     return inner if flanked and mark[0] not in (inner[0], inner[-1]) and mark not in inner else None
 
 
-def _or_nothing(text: str) -> str | None:
-    return None if not text or (len(text) < 16 and text[:3] != "..." and _NOTHING.fullmatch(text)) else text
-
-
 def fillers(values: Iterable[str | None]) -> int:
     """How many values are those of a form that nobody filled in."""
-    return sum(value is not None and _is_filler(value) for value in values)
+    return sum(map(_is_filler, filter(None, values)))
 
 
 def _is_filler(value: str) -> bool:
-    if len(value) > _FILLER_LENGTH or "://" in value:
+    if value[0] not in _FILLER_STARTS and "or none" not in value.lower():
         return False
-    may_be = value.startswith(_FILLER_STARTS) or "or none" in value.lower()
-    return may_be and _FILLER.fullmatch(value) is not None
+    return len(value) <= _FILLER_LENGTH and "://" not in value and _FILLER.fullmatch(value) is not None

@@ -15,8 +15,8 @@ def checkpoint(
 
     `occurrence` counts how often the dispatch has said the same. Says whether the event is new.
     """
-    if occurrence == 1 and said_before(draft, dispatch, block):
-        if block.state is CheckpointState.DONE and _said_by_others(dispatch, block):
+    if occurrence == 1 and _said_by_others(dispatch, block):
+        if block.state is CheckpointState.DONE:
             _complete_by_worker(draft, dispatch, at)
         return False
     detail = {
@@ -107,5 +107,7 @@ def _words(block: Checkpoint) -> tuple[str | None, ...]:
 
 
 def _summary(block: Checkpoint) -> str:
-    first = (block.blocker, block.result) if block.state in BLOCKING else (block.result, block.blocker)
-    return next(filter(None, (*first, block.next_action)), block.state.value)
+    first, second = block.result, block.blocker
+    if block.state in BLOCKING:
+        first, second = second, first
+    return first or second or block.next_action or block.state.value

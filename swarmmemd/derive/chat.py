@@ -130,6 +130,7 @@ class _Reading:
         self._asked = dict(self._state.asked)
         self._prompts = dict(self._state.prompts)
         self._held = self._state.held
+        self._said = draft.state.said
         self._glances = _glances(self._held, Glance(chat.cursor, draft.seen.at))
         self._newest = max((message.at for message in chat.messages), default=0)
 
@@ -144,7 +145,7 @@ class _Reading:
             asked=_newest(self._asked),
             prompts=_newest(self._prompts),
         )
-        self._draft.state = replace(self._draft.state, chat=chat)
+        self._draft.state = replace(self._draft.state, chat=chat, said=self._said)
 
     def read(self, message: Message, texts: tuple[str, ...], names: tuple[str, ...]) -> bool:
         """Judges one message, known by these. False where it has to wait for its dispatch."""
@@ -295,7 +296,8 @@ class _Reading:
         return replace(heard, mission=mission, number=number)
 
     def _lifecycle(self, message: Message, said: Token) -> None:
-        dispatch = self._of_prompt(message) or current_at(self._draft.state, message.at)
+        then = current_at(self._draft.state, message.at)
+        dispatch = self._of_prompt(self._known_prompt(message)) or then
         mission = self._draft.missions.get(dispatch.mission) if dispatch and dispatch.mission else None
         if dispatch is None:
             return
@@ -328,16 +330,14 @@ class _Reading:
         if self._is_base(message):
             self._note(key, self._sight(message) if known is None else self._seen_again(known, message))
             return True
-        shown = self._shown_before(message, block) if known is None else None
-        if shown is not None:
-            self._note(
-                key, replace(self._sight(message), mission=shown.mission, number=shown.number, count=1)
-            )
+        prompt, then = self._known_prompt(message), current_at(self._draft.state, message.at)
+        if known is None and then is not None and self._shown_before(prompt, then, block):
+            self._note(key, replace(self._sight(message), mission=then.mission, number=then.number, count=1))
             return True
         asked = known is None or self._asked_since(message.session, known.last)
-        if asked and self._must_wait(message):
+        if asked and self._must_wait(message, prompt, then):
             return False
-        dispatch = self._of_prompt(message) or current_at(self._draft.state, message.at)
+        dispatch = self._of_prompt(prompt) or then
         if known is not None and not asked and not self._after_dispatch(message, known, dispatch):
             if known.session == message.session:
                 self._note(key, self._seen_again(known, message))
@@ -364,16 +364,13 @@ class _Reading:
         first = known.first if known else heard.first
         self._note(key, replace(heard, first=first, mission=mine[0], number=mine[1], count=count))
         if mine == key_of(draft.state.current):
-            draft.state = replace(draft.state, said=Said(*mine, block))
+            self._said = Said(*mine, block)
 
-    def _shown_before(self, message: Message, block: Checkpoint) -> Dispatch | None:
-        """The dispatch that was current then, if no prompt tells whose the block is, and `runtime.json` showed it as
-        the answer before the chat did."""
-        prompt = self._known_prompt(message)
-        if prompt is not None and not prompt.pending:
-            return None
-        dispatch = current_at(self._draft.state, message.at)
-        return dispatch if dispatch and said_before(self._draft, dispatch, block) else None
+    def _shown_before(self, prompt: Prompt | None, then: Dispatch, block: Checkpoint) -> bool:
+        """Whether no prompt tells whose the block is, and `runtime.json` showed it as the answer to the dispatch that
+        was current then before the chat did."""
+        told = prompt is not None and not prompt.pending
+        return not told and said_before(self._draft, then, block)
 
     def _after_dispatch(self, message: Message, known: Heard, dispatch: Dispatch | None) -> bool:
         """Whether a block that nobody asked for anew answers a dispatch that came since it counted."""
@@ -383,10 +380,9 @@ class _Reading:
         here = stands and known.session == message.session and not known.copied
         return here and known.at < message.at
 
-    def _must_wait(self, message: Message) -> bool:
+    def _must_wait(self, message: Message, prompt: Prompt | None, then: Dispatch | None) -> bool:
         """Whether the prompt before the block may be that of a dispatch that is not written yet."""
-        prompt = self._known_prompt(message)
-        pending = prompt.pending if prompt else current_at(self._draft.state, message.at) is None
+        pending = prompt.pending if prompt else then is None
         if not pending:
             return False
         if self._waits(message):
@@ -405,8 +401,7 @@ class _Reading:
 
     # Whose it is
 
-    def _of_prompt(self, message: Message) -> Dispatch | None:
-        prompt = self._known_prompt(message)
+    def _of_prompt(self, prompt: Prompt | None) -> Dispatch | None:
         return find(self._draft.state, (prompt.mission, prompt.number)) if prompt else None
 
     def _known_prompt(self, message: Message) -> Prompt | None:

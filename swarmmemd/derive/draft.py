@@ -112,8 +112,10 @@ class Draft:
 
     def capped(self, *times: int | None) -> int:
         """The first time that is given, never later than the look itself."""
-        given = next((at for at in times if at is not None and at > 0), self.seen.at)
-        return min(given, self.seen.at)
+        for at in times:
+            if at is not None and at > 0:
+                return min(at, self.seen.at)
+        return self.seen.at
 
     def once(
         self,

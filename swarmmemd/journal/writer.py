@@ -7,6 +7,7 @@ from the events would lose or invent some after a crash. docs/architecture.md, "
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,11 @@ class Journal:
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._db = connection
+        self._cursor = connection.cursor()
+        """For the statements that are made thousands of times: a new cursor costs more than to find a row."""
         self.path = path
+        self._newest: dict[int, Recorded] = {}
+        """What was recorded last and is not applied: it need not be read back only to be applied."""
         self._applied: dict[int, int] = {}
         self._marks: dict[tuple[WorkerId, str], FileMark] = {}
         self._shown: set[tuple[WorkerId, MissionId]] = set()
@@ -191,9 +196,13 @@ class Journal:
 
     def waiting(self, worker: WorkerId) -> list[Recorded]:
         """The worker's events that are not applied, in order."""
-        sql = "SELECT seq, line FROM event WHERE worker = ? AND applied <> 1 ORDER BY seq"
-        rows = self._rows(sql, worker)
-        return [recorded(seq, line, worker) for seq, line in rows if self._applied.get(seq) != APPLIED]
+        behind = "FROM event WHERE worker = ? AND applied <> 1 ORDER BY seq"
+        rows = self._rows(f"SELECT seq {behind}", worker)
+        waits = dict.fromkeys([seq for (seq,) in rows if self._applied.get(seq) != APPLIED])
+        if waits.keys() <= self._newest.keys():
+            return [self._newest[seq] for seq in waits]
+        rows = self._rows(f"SELECT seq, line {behind}", worker)
+        return [recorded(seq, line, worker) for seq, line in rows if seq in waits]
 
     def not_shown(self, worker: WorkerId) -> list[MissionId]:
         """The worker's missions whose `SUMMARY.md` does not show their state yet."""
@@ -231,7 +240,7 @@ class Journal:
 
     def _rows(self, sql: str, *values: object) -> list[Any]:
         try:
-            return self._db.execute(sql, values).fetchall()
+            return self._cursor.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             raise explained(error, self.path) from error
 
@@ -302,6 +311,7 @@ class Journal:
                 self._rendered(change)
                 self._handoffs(change)
                 self._heard(change)
+        self._newest = {one.seq: one for one in new}
         return new
 
     def settle(
@@ -316,8 +326,10 @@ class Journal:
     ) -> None:
         """Notes what was applied. It is committed with the next record, or by `flush`: until then a crash
         makes it be applied once more, which changes nothing."""
-        self._applied.update(dict.fromkeys(applied, APPLIED))
-        self._applied.update(dict.fromkeys(unplaced, UNPLACED))
+        done = {**dict.fromkeys(applied, APPLIED), **dict.fromkeys(unplaced, UNPLACED)}
+        self._applied.update(done)
+        for seq in done:
+            self._newest.pop(seq, None)
         self._marks.update({(mark.worker, mark.path): mark for mark in marks})
         self._shown.update(shown)
         self._archived.update(archived)
@@ -433,7 +445,7 @@ class Journal:
             (m.worker, m.path, m.mark.device, m.mark.inode, m.mark.size, m.seq) for m in self._marks.values()
         ]
         for sql, rows in (
-            ("UPDATE event SET applied = ? WHERE seq = ?", [(s, n) for n, s in self._applied.items()]),
+            ("UPDATE event SET applied = ? WHERE seq BETWEEN ? AND ?", list(_runs(self._applied))),
             ("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?)", files),
             ("UPDATE mission SET shown = 1 WHERE worker = ? AND mission = ?", list(self._shown)),
             ("UPDATE mission SET archived = 1 WHERE worker = ? AND mission = ?", list(self._archived)),
@@ -450,7 +462,7 @@ class Journal:
         for event in change.events:
             line = encode(event)
             row = (event.id, event.worker, event.mission, event.type.value, event.at, line, state)
-            cursor = self._db.execute(sql, row)
+            cursor = self._cursor.execute(sql, row)
             if cursor.rowcount == 1 and cursor.lastrowid is not None:
                 new.append(Recorded(cursor.lastrowid, event, line))
         return new
@@ -462,7 +474,7 @@ class Journal:
         for one in change.rendered:
             lines.setdefault((one.mission, one.section), set()).add(one.line)
         for key, some in lines.items():
-            rows = sorted((worker, *key, line_digest(line)) for line in some)
+            rows = [(worker, *key, digest) for digest in sorted(map(line_digest, some))]
             cursor = self._db.executemany("INSERT OR IGNORE INTO rendered VALUES (?, ?, ?, ?)", rows)
             if cursor.rowcount:
                 self._db.execute(_COUNT_RENDERED, (worker, *key, cursor.rowcount))
@@ -481,8 +493,8 @@ class Journal:
     def _heard(self, change: Change) -> None:
         marks = ", ".join("?" * (2 + len(Heard.__struct_fields__)))
         sql = f"INSERT OR REPLACE INTO heard (worker, key, {_HEARD}) VALUES ({marks})"
-        rows = [(change.after.worker, key, *astuple(heard)) for key, heard in sorted(change.heard.items())]
-        self._db.executemany(sql, rows)
+        worker, known = change.after.worker, change.heard
+        self._db.executemany(sql, [(worker, key, *_columns(known[key])) for key in sorted(known)])
 
     def _state(self, change: Change) -> None:
         before, after = change.before, change.after
@@ -497,6 +509,19 @@ class Journal:
                 self._archived.discard(key)
                 row = (*key, msgspec.json.encode(mission), 0 if mission.completed else 1)
                 self._db.execute("INSERT OR REPLACE INTO mission VALUES (?, ?, ?, 0, ?)", row)
+
+
+def _columns(heard: Heard) -> tuple[object, ...]:
+    """The values of `_HEARD`. For a bool sqlite3 looks for an adapter, which costs more than the row."""
+    return (*astuple(heard)[:-1], int(heard.copied))
+
+
+def _runs(applied: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
+    """What is noted of events, for each run of numbers together: (what, the first, the last)."""
+    numbered = enumerate(sorted(applied))
+    for (_, what), run in groupby(numbered, lambda one: (one[1] - one[0], applied[one[1]])):
+        numbers = [number for _, number in run]
+        yield what, numbers[0], numbers[-1]
 
 
 def _bare(state: WorkerState) -> bytes:

@@ -33,8 +33,19 @@ from swarmmemd.layout import Place
 from swarmmemd.memory.audit import Auditor
 from swarmmemd.memory.held import OfMissions
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness
-from swarmmemd.model import Event, EventId, MissionId, Status, WorkerId
-from swarmmemd.render.summary import FILES, Summary, bullets_of, is_whole, merge, rescue
+from swarmmemd.model import Event, EventId, MissionId, WorkerId
+from swarmmemd.render.summary import (
+    BLOCKERS,
+    CHECKPOINTS,
+    DECISIONS,
+    FILES,
+    NEXT,
+    Summary,
+    is_whole,
+    lines_of_section,
+    merge,
+    rescue,
+)
 from swarmmemd.seam import seam
 from swarmmemd.state import MissionState
 
@@ -272,19 +283,22 @@ def rendered_by(event: Event) -> tuple[Rendered, ...]:
     """The lines of `SUMMARY.md` that the event makes ours: whatever stands there in these words, we wrote."""
     if event.mission is None:
         return ()
-    step = Summary(
-        mission=event.mission,
-        title="",
-        status=Status.EXECUTING,
-        assignment=None,
-        updated=event.at,
-        decisions=decisions_of(event),
-        files=files_of(event),
-        checkpoints=checkpoint_lines(event),
-        blockers=blocker_lines(event),
-        next_action=next_action_of(event),
+    next_action = next_action_of(event)
+    said = (
+        (DECISIONS, decisions_of(event)),
+        (FILES, files_of(event)),
+        (CHECKPOINTS, checkpoint_lines(event)),
+        (BLOCKERS, blocker_lines(event)),
+        (NEXT, (next_action,) if next_action else ()),
     )
-    return tuple([Rendered(event.mission, section, line) for section, line in bullets_of(step)])
+    return tuple(
+        [
+            Rendered(event.mission, section, line)
+            for section, texts in said
+            if texts
+            for line in lines_of_section(section, texts)
+        ]
+    )
 
 
 def _text(data: bytes) -> str:

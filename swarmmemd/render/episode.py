@@ -17,7 +17,7 @@ def episode_header(worker: WorkerId, day: str) -> str:
 def episode_entry(event: Event) -> str:
     """One entry, without the blank line that parts it from the one before. Every value is one line."""
     lines = [
-        f"## {iso(event.at)[11:16]} UTC — {event.type.value}",
+        f"## {iso(event.at)[11:16]} UTC — {event.type}",
         "",
         f"- Mission: {event.mission or 'none'}",
         f"- Assignment: {event.assignment or 'none'}",

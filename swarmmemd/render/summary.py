@@ -106,6 +106,13 @@ def bullets_of(summary: Summary) -> list[tuple[str, str]]:
     return [(title, line) for title in SECTIONS[1:] for line in _wanted(title, summary)]
 
 
+def lines_of_section(title: str, texts: Sequence[str], more: int = 0) -> list[str]:
+    """These texts as lines of ours in the section `title`, each once. `more`: so many are not among them."""
+    if title in _LISTS:
+        return _bullets(sorted(texts) if title == FILES else texts, more)
+    return [line for text in texts if (line := one_line(text))]
+
+
 def fresh(summary: Summary) -> str:
     """The file as first made, by the specification's template. docs/contracts.md, SUMMARY.md."""
     title = one_line(summary.title)
@@ -178,16 +185,20 @@ def _values(summary: Summary) -> dict[str, str]:
 
 
 def _wanted(title: str, summary: Summary) -> list[str]:
-    """The lines of ours in the section `title`, each once; none if there is nothing to say."""
+    """The lines of ours in the section `title`; none if there is nothing to say."""
+    texts, more = _said(title, summary)
+    return lines_of_section(title, texts, more)
+
+
+def _said(title: str, summary: Summary) -> tuple[Sequence[str], int]:
+    """What the summary says in the section, and how many more there are."""
     if title in (OBJECTIVE, NEXT):
-        text = summary.objective if title == OBJECTIVE else summary.next_action
-        line = one_line(text) if text else ""
-        return [line] if line else []
+        return (summary.objective if title == OBJECTIVE else summary.next_action or "",), 0
     if title == FILES:
-        return _bullets(sorted(summary.files), summary.files_more)
+        return summary.files, summary.files_more
     if title == CHECKPOINTS:
-        return _bullets(summary.checkpoints, summary.checkpoints_more)
-    return _bullets(summary.decisions if title == DECISIONS else summary.blockers)
+        return summary.checkpoints, summary.checkpoints_more
+    return summary.decisions if title == DECISIONS else summary.blockers, 0
 
 
 def _bullets(values: Sequence[str], more: int = 0) -> list[str]:

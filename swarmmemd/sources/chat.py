@@ -10,6 +10,7 @@ import sqlite3
 import stat as mode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from operator import ne
 from pathlib import Path
 from typing import Any
@@ -368,9 +369,8 @@ def _str(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _text(data: bytes) -> str:
-    """Rows can end in the middle of a character."""
-    return data.decode("utf-8", "replace")
+_text = partial(str, encoding="utf-8", errors="replace")
+"""Rows can end in the middle of a character."""
 
 
 def _signature(path: str) -> Signature | None:

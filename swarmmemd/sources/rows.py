@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from swarmmemd.checkpoint import decode, own_part, parse
+from swarmmemd.checkpoint import decode, own_part, parse_own
 from swarmmemd.model import WorkerId
 from swarmmemd.observation import Message
 
@@ -66,7 +66,7 @@ def message(row: Row, worker: WorkerId, sessions: Mapping[str, Session]) -> Mess
     if not own.strip() or (row.is_summary and own == text):
         return None
     user = row.role == "user"
-    blocks = () if user else parse(text, worker)
+    blocks = () if user else parse_own(own, worker)
     if row.finish_reason in _CUT_OFF:
         blocks = tuple(block for block in blocks if block.whole)
     if not user and not blocks:
