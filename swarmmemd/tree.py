@@ -239,11 +239,9 @@ def _redactor(config: Config) -> Redactor:
 
 
 @contextmanager
-def open_tree(
-    config: Config, clock: Clock, allow_root: bool = False, anew: bool = False, recover: bool = True
-) -> Iterator[Tree]:
-    """Takes the locks, opens the journal and finishes what the last run left unapplied, unless the caller does that
-    himself (`recover`). With `anew` the journal is set aside first, so that it is made from the memory files.
+def open_tree(config: Config, clock: Clock, allow_root: bool = False, anew: bool = False) -> Iterator[Tree]:
+    """Takes the locks, opens the journal and finishes what the last run left unapplied. With `anew` the journal is
+    set aside first, so that it is made from the memory files.
 
     Raises `HeldError`, `JournalError`, `StorageError` or `DeniedError`.
     """
@@ -252,8 +250,6 @@ def open_tree(
     with ExitStack() as stack:
         try:
             tree = _opened(config, clock, stack, anew)
-            if recover:
-                tree.turns.recover()
         except OSError as error:
             where = config.state_dir / (error.filename or "")
             raise system_error(where, error, "Check its owner and permissions, and the disk.") from error
@@ -278,6 +274,7 @@ def _opened(config: Config, clock: Clock, stack: ExitStack, anew: bool) -> Tree:
     tree = Tree(config, clock, state, instance, journal)
     stack.callback(tree.memory.close)
     stack.callback(_settle, tree)
+    tree.turns.recover()
     return tree
 
 

@@ -4,7 +4,7 @@ The clocks and the sources are passed in. Whatever goes wrong outside is a value
 turn raises only `JournalError`. docs/architecture.md, "One turn".
 """
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
@@ -406,13 +406,10 @@ class Turns:
 
     # 4 apply
 
-    def recover(self, but: Container[WorkerId] = ()) -> Report:
-        """Finishes what was recorded and not applied when the daemon ended, `but` that of workers who are looked at
-        and applied for soon."""
+    def recover(self) -> Report:
+        """Finishes what was recorded and not applied when the daemon ended."""
         report = Report()
         for worker in self._journal.workers_waiting():
-            if worker in but:
-                continue
             one = self.workers.get(worker) or self._tracked(worker)
             one.state = self._journal.load(worker)
             self._apply(one, report)

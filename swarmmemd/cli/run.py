@@ -76,7 +76,7 @@ def _serve(ctx: click.Context, supervisor: str, allow_root: bool) -> None:
     _prepare_last_words()
     _look_into_roots(loaded.config, log)
     notify("STATUS=opening the journal, and reading what is there")
-    with open_tree(loaded.config, clock, allow_root, recover=False) as tree:
+    with open_tree(loaded.config, clock, allow_root) as tree:
         if settings.files:
             # Only who holds the lock may write it.
             file = LogFile(loaded.config.state_dir / LOG, settings.files, settings.max_mb << 20)

@@ -67,8 +67,6 @@ class Daemon:
         running.plan.start()
         try:
             self._sweeps.everything("start")
-            # Each worker's first turn finishes what the last run left of him: many together would keep all waiting.
-            running.turns.recover(but=running.turns.workers)
             self._begin(ready)
             while not self._stop.now:
                 self._step()

@@ -96,19 +96,6 @@ def test_it_ends_soon_while_there_is_much_to_do(home: Home) -> None:
         assert len(home.events()) == 300
 
 
-def test_it_looks_before_it_finishes_what_the_last_run_left(home: Home) -> None:
-    home.write("worker-1", dispatched(_MISSION))
-    killed = ["--at", "rename:SUMMARY.md"]
-    assert Daemon(home, plant=killed).ended() == -9
-    again = Daemon(home, plant=killed)
-    assert again.ended() == -9
-    assert again.logged("ready")
-    with running(home):
-        home.looked_at()
-        assert len(home.events()) == 2
-        assert (home.mission("worker-1", _MISSION) / "SUMMARY.md").exists()
-
-
 @contextmanager
 def configured(home: Home, text: str) -> Iterator[tuple[Path, Daemon]]:
     """A daemon with a configuration file, and the file."""
