@@ -19,15 +19,18 @@ _COLONS = (":", "：")
 class OpenBlock(NamedTuple):
     """The block at the end of a text, by line numbers.
 
-    `end` is the line behind its last value, None as long as that value may grow. `complete`: it has all six
-    labels and an end, so nothing of it can come. `counts`: as it stands, it is one already.
+    `end` is the line behind its last value, None as long as that value may grow. `full`: it has all six labels.
     """
 
     start: int
     end: int | None
     labels: int
-    complete: bool
-    counts: bool
+    full: bool
+
+    @property
+    def complete(self) -> bool:
+        """It has all six labels and an end, so nothing of it can come."""
+        return self.full and self.end is not None
 
 
 def open_block(lines: Sequence[str]) -> OpenBlock | None:
@@ -38,15 +41,17 @@ def open_block(lines: Sequence[str]) -> OpenBlock | None:
         return None
     start = opened[0].state.line
     end = value_end(scanned.labels[-1], scanned, len(scanned.lines))
-    ended = any(map(_goes_on, scanned.lines[end:]))
-    full = all(block.names.issuperset(SIX) for block in opened)
     return OpenBlock(
         start=start,
-        end=end if ended else None,
+        end=end if any(map(_goes_on, scanned.lines[end:])) else None,
         labels=sum(found.line >= start for found in scanned.labels),
-        complete=ended and full,
-        counts=full or bool(parse("\n".join(scanned.lines[start:]))),
+        full=all(block.names.issuperset(SIX) for block in opened),
     )
+
+
+def counts(lines: Sequence[str], block: OpenBlock) -> bool:
+    """Whether the block at the end of the lines is one already, as it stands."""
+    return block.full or bool(parse("\n".join(lines[block.start :])))
 
 
 def _goes_on(line: str) -> bool:
@@ -56,7 +61,7 @@ def _goes_on(line: str) -> bool:
 
 def starts_soon(lines: Sequence[str]) -> bool:
     """Whether a block begins so near the top that lines above the first one may announce it."""
-    filled = (number for number, line in enumerate(lines) if not is_blank(line))
+    filled = (number for number, line in enumerate(lines) if line and not is_blank(line))
     top = list(islice(filled, _ABOVE))
     return bool(top) and bool(scan("\n".join(lines[: top[-1] + 1])).labels)
 

@@ -11,7 +11,8 @@ _BREAKS = re.compile("[\x0b\x0c\x85\u2028\u2029]")
 """Other signs for a new line. Only a line feed makes a line here, as in the count of bytes."""
 
 _ESCAPE = re.compile(
-    "(?:\x1b\\[|\x9b)(?P<count>[0-?]*+)[ -/]*+(?P<final>[@-~])?+"
+    "(?:\x1b\\[|\x9b)(?:(?P<home>1?+[ -/]*+G)|(?P<rest>0?+[ -/]*+K)|(?P<line>2[ -/]*+K)|(?P<right>[0-?]*+[ -/]*+C)"
+    "|[0-?]*+[ -/]*+[@-~]?+)"
     # tmux wraps the sequences of a program within tmux, every ESC doubled.
     "|\x1bPtmux;(?:[^\x1b\n]++|\x1b\x1b)*+(?:\x1b\\\\)?+"
     "|(?:\x1b\\]|\x9d)[^\x07\n\x18\x1a\x1b\x9c]*+(?:\x07|\x9c|\x1b\\\\)?+"
@@ -20,8 +21,9 @@ _ESCAPE = re.compile(
 )
 _WRITTEN_OVER = re.compile("^(?:[^\r\n]*+\r++(?!\n|\\Z))++", re.MULTILINE)
 _TYPED_OVER = re.compile("^[^\b\n]*+\b[^\n]*+", re.MULTILINE)
-_EFFECTS = {("", "G"): "\r", ("1", "G"): "\r", ("", "K"): "\0", ("0", "K"): "\0", ("2", "K"): "\r\0"}
-"""Sequences that do what a control character does. A NUL stands for "the rest of the line is erased"."""
+_EFFECTS = {"home": "\r", "rest": "\0", "line": "\r\0", "right": " ", None: ""}
+"""Sequences that do what a control character does. A NUL stands for "the rest of the line is erased"; a cursor that
+moves right leaves a gap: some programs draw their blanks so."""
 
 _BROKEN_END = re.compile(
     rb"(?:\x1b(?:\[[0-?]*+[ -/]*+|[ -/]*+|[\]PX^_k][^\x07\x1b\n]*+\x1b?)"
@@ -56,8 +58,7 @@ def unbroken(data: bytes) -> bytes:
 
 
 def _effect(found: re.Match[str]) -> str:
-    """A cursor that moves right leaves a gap: some programs draw their blanks so."""
-    return " " if found["final"] == "C" else _EFFECTS.get(found.groups(), "")
+    return _EFFECTS[found.lastgroup]
 
 
 def _typed(line: re.Match[str]) -> str:
