@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from swarmmemd.checkpoint.blocks import open_blocks
-from swarmmemd.checkpoint.lines import EDGE, fence, is_blank, is_heading, is_rule, is_separator, label, quoted
+from swarmmemd.checkpoint.lines import EDGE, ends_value, fence, is_blank, is_rule, label, quoted
 from swarmmemd.checkpoint.parsing import SIX, parse, value_end
 from swarmmemd.checkpoint.scanning import scan
 
@@ -73,12 +73,5 @@ def announcing(above: Sequence[str]) -> list[str]:
     """
     first = next((n for n in range(len(above), 0, -1) if label(quoted(above[n - 1])[1])), 0)
     lines = list(above[first:])
-    glued = next((n for n, line in enumerate(lines) if _ends_value(line)), len(lines)) if first else 0
+    glued = next((n for n, line in enumerate(lines) if ends_value(line)), len(lines)) if first else 0
     return [line for line in lines[:glued] if line.rstrip(EDGE + "*_`").endswith(_COLONS)] + lines[glued:]
-
-
-def _ends_value(line: str) -> bool:
-    body = quoted(line)[1]
-    return (
-        is_blank(line) or is_rule(body) or is_heading(body) or is_separator(body) or fence(body) is not None
-    )

@@ -25,7 +25,7 @@ _QUOTE = re.compile(rf"(?:{_GAP}*+>)*+")
 _ITEM = r"(?:[-+*•‣·–—](?=\s)|[0-9]{1,3}[.)](?=[\s*_`]))"
 _FENCE = re.compile(rf"(?:{_GAP}|{_ITEM})*+(?P<mark>`{{3,}}+(?=[^`]*+\Z)|~{{3,}}+)(?P<info>.*+)", re.DOTALL)
 _HEADING = re.compile(rf"{_GAP}*+#{{1,6}}+(?:\s|\Z)")
-_RULES = ("-", "*", "_", "=", "─", "━", "═")
+_RULES = ("*", "_", "=", "─", "━", "═", "-")
 _SEPARATOR = re.compile(r"[\s|:-]*+\Z")
 
 _JOIN = r"[_\-\\ \t\u00a0\u2010\u2011\u3000]{1,4}+"
@@ -35,6 +35,16 @@ _LABEL = re.compile(
     rf"(?P<open>(?:[*_`]|{EMOJI}|{_GAP}|[0-9]{{1,3}}[.)])*+)"
     rf"(?P<word>(?ai:{_WORD}))(?P<close>[*_`]*+){_GAP}*+"
     r"(?P<sep>:(?![:=])|[：﹕]|=(?![=~>])|\|)?+"
+)
+_AROUND = rf"\s{INVISIBLE}>|#+*•‣·–—.)[\]0-9xX✓✔_{EMOJI[1:-1]}-"
+_BEGUN = "|".join(
+    f"[{INVISIBLE}]*+".join(word)
+    for word in ("STATE", "FILES", "COMMANDS", "RESULT", "BLOCKER", "NEXT", "DECISIONS")
+)
+_MARKED = re.compile(rf"[{_AROUND}]*+(?:```|~~~|[{_AROUND}`]*+(?ai:{_BEGUN}))")
+_MAY_END = re.compile(
+    rf"[{_AROUND}]*+(?:```|~~~)"
+    rf"|[\s{INVISIBLE}>]*+(?:[\s|:-]*+\Z|#|(?P<stroke>[{''.join(_RULES)}])[\s{INVISIBLE}]*+(?P=stroke))"
 )
 _AS_ASKED = re.compile(r"(STATE|FILES_CHANGED|COMMANDS_RUN|RESULT|BLOCKER|NEXT_ACTION|DECISIONS):(?![:=])")
 """A label as the form shows it, with nothing around it: `_LABEL` would find the same."""
@@ -54,6 +64,14 @@ class LabelText(msgspec.Struct, frozen=True, gc=False):
     pending: str
     """Marks opened before the label and not closed beside it: they close behind the value."""
     table: bool
+
+
+is_marked = _MARKED.match
+"""Something for each line that can be a label or a fence, and for few others."""
+
+
+may_end = _MAY_END.match
+"""Something for each line that can end a value, and for few others."""
 
 
 def may_hold_state(text: str) -> bool:
@@ -123,6 +141,16 @@ def is_separator(line: str) -> bool:
 def is_row(line: str) -> bool:
     """A row of a table, or a line behind a pipe."""
     return line.lstrip(EDGE).startswith("|")
+
+
+def ends_value(line: str) -> bool:
+    """Nothing below this line continues a value above it."""
+    if line[:1] in PLAIN_STARTS or not may_end(line):
+        return False
+    body = quoted(line)[1]
+    return (
+        is_blank(line) or is_rule(body) or is_heading(body) or is_separator(body) or fence(body) is not None
+    )
 
 
 def label(line: str) -> LabelText | None:

@@ -13,6 +13,7 @@ from swarmmemd.checkpoint.lines import (
     is_row,
     is_rule,
     is_separator,
+    may_end,
     quoted,
     unescaped,
     unquoted,
@@ -36,7 +37,7 @@ def parse(text: str, worker: WorkerId | None = None) -> tuple[Checkpoint, ...]:
 
 
 def _read(block: Block, scanned: Scanned, worker: WorkerId | None) -> Checkpoint | None:
-    if is_refused(block.state, worker):
+    if is_refused(block.state, scanned, worker):
         return None
     fields = block.fields()
     if fields[-1].name == "RESULT" and _is_cut_off(fields[-1], block, scanned):
@@ -94,9 +95,9 @@ def _value(label: Label, block: Block, scanned: Scanned, end: int) -> str | None
 def _kept(below: list[str], label: Label, quote: int) -> list[str]:
     lines = [unquoted(line, quote) for line in below] if quote else below
     return [
-        line if line[:1] in PLAIN_STARTS else unescaped(line)
+        unescaped(line) if "\\" in line else line
         for line in lines
-        if not _is_dropped(line, label)
+        if line[:1] in PLAIN_STARTS or not _is_dropped(line, label)
     ]
 
 
@@ -111,9 +112,9 @@ def _is_dropped(line: str, label: Label) -> bool:
 def value_end(label: Label, scanned: Scanned, limit: int) -> int:
     """The line at which the last value of a block ends; `limit` if nothing before that line ends it."""
     begun = bool(_inline(label))
-    for number in range(label.line + 1, limit):
-        line = scanned.lines[number]
-        if line[:1] in PLAIN_STARTS and label.quote == 0 and not label.text.table:
+    framed = label.quote > 0 or label.text.table
+    for number, line in enumerate(scanned.lines[label.line + 1 : limit], label.line + 1):
+        if not framed and (line[:1] in PLAIN_STARTS or not may_end(line)):
             begun = True
         elif is_blank(line):
             if begun:

@@ -1,17 +1,18 @@
-"""One pass over the lines of a message: where labels stand, how deep, and what stands above each STATE."""
+"""One pass over the lines of a message: where labels stand, and how deep. What stands above a STATE line is asked for
+only where it counts."""
 
-from collections import deque
+from itertools import islice
 
 import msgspec
 
 from swarmmemd.checkpoint.lines import (
     PLAIN_STARTS,
     LabelText,
+    ends_value,
     fence,
     is_blank,
     is_heading,
-    is_rule,
-    is_separator,
+    is_marked,
     label,
     may_hold_state,
     quoted,
@@ -21,8 +22,6 @@ FEWEST_LABELS = 4
 """Fewer are no block."""
 
 _ABOVE = 5
-_LABEL_STARTS = frozenset("bcdfnrsBCDFNRS")
-"""A line that begins with one of these is a label or plain text, and nothing else."""
 
 
 class Above(msgspec.Struct, frozen=True, gc=False):
@@ -41,8 +40,8 @@ class Label(msgspec.Struct, frozen=True, gc=False):
     name: str
     case: str
     text: LabelText
-    above: tuple[Above, ...]
-    """The nearest lines above, nearest first; only for STATE."""
+    before: int
+    """The line of the label before; -1 for the first."""
 
 
 class Scanned(msgspec.Struct, frozen=True):
@@ -56,94 +55,78 @@ class Scanned(msgspec.Struct, frozen=True):
 
 def scan(text: str) -> Scanned:
     """Find every label line of `text`."""
-    scanner = _Scanner()
     if not may_hold_state(text):
         return Scanned([], [], frozenset())
-    lines = text.splitlines()
-    done = 0
-    for number in [number for number, line in enumerate(lines) if line[:1] not in PLAIN_STARTS]:
-        if done < number:
-            scanner.read_plain(lines[max(done, number - _ABOVE) : number])
-        scanner.read(number, lines[number])
-        done = number + 1
-    return Scanned(lines, scanner.labels, frozenset(scanner.closing))
+    scanner = _Scanner(text.splitlines())
+    for number, line in enumerate(scanner.lines):
+        if line and line[:1] not in PLAIN_STARTS and is_marked(line):
+            scanner.read(number, line)
+    return Scanned(scanner.lines, scanner.labels, frozenset(scanner.closing))
+
+
+def above(state: Label, scanned: Scanned) -> list[Above]:
+    """The nearest lines between a STATE line and the label before that say something, nearest first."""
+    lines = scanned.lines
+    said = (n for n in range(state.line - 1, state.before, -1) if lines[n] and _says_something(lines[n]))
+    nearest = list(islice(said, _ABOVE))
+    if state.before < 0 or not nearest:
+        return [Above(quoted(lines[n])[1], False) for n in nearest]
+    end = next((n for n in range(state.before + 1, state.line) if ends_value(lines[n])), state.line)
+    return [Above(quoted(lines[n])[1], n < end) for n in nearest]
+
+
+def _says_something(line: str) -> bool:
+    return not ends_value(line) or is_heading(quoted(line)[1])
 
 
 class _Scanner:
-    def __init__(self) -> None:
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
         self.labels: list[Label] = []
         self.closing: list[int] = []
         self._open: list[tuple[str, int]] = []
-        self._above: deque[Above] = deque(maxlen=_ABOVE)
-        self._in_block = False
-        self._in_value = False
+        self._read = -1
+        """The line that was read last."""
+        self._before = -1
+        """The line of the newest label."""
         self._newest = 0
         """Index of the newest STATE label."""
         self._cases: set[str] = set()
         self._hopeless = False
         """Whether the STATE label before the newest one has too few labels, and ends where the newest one stands."""
 
-    def read_plain(self, lines: list[str]) -> None:
-        """The last of some lines in a row that are plain text."""
-        if self._open:
-            self._leave_quotes(0)
-        self._above.extendleft([Above(line, self._in_value) for line in lines])
-
     def read(self, number: int, line: str) -> None:
-        if line[:1] in _LABEL_STARTS:
-            self._worded(number, line)
-        elif is_blank(line):
-            self._in_value = False
-        else:
-            self._structured(number, line)
-
-    def _worded(self, number: int, line: str) -> None:
-        if self._open:
-            self._leave_quotes(0)
-        if (found := label(line)) is not None:
-            self._label(number, 0, line, found)
-        else:
-            self._above.appendleft(Above(line, self._in_value))
-
-    def _leave_quotes(self, depth: int) -> None:
-        """A fence ends with the quote in which it was opened."""
-        while self._open and self._open[-1][1] > depth:
-            self._open.pop()
-
-    def _structured(self, number: int, line: str) -> None:
-        depth, body = quoted(line)
-        self._leave_quotes(depth)
+        depth, body = quoted(line) if ">" in line else (0, line)
+        if self._open and self._open[-1][1]:
+            self._leave_quotes(number)
+        self._read = number
         if (mark := fence(body)) is not None:
             self._fence(number, depth, *mark)
-        elif (found := label(body)) is not None:
-            self._label(number, depth, body, found)
-        elif is_rule(body) or is_separator(body):
-            self._in_value = False
-        else:
-            self._in_value = self._in_value and not is_heading(body)
-            self._above.appendleft(Above(body, self._in_value))
+        elif (found := label(body)) is not None and (self.labels or found.name == "STATE"):
+            # Without a STATE line above it is prose, and may announce something.
+            self._label(number, depth, found)
+
+    def _leave_quotes(self, number: int) -> None:
+        """A fence ends with the quote in which it was opened: at the first line, up to this one, that is less deep."""
+        for line in self.lines[self._read + 1 : number + 1]:
+            if not is_blank(line):
+                depth = quoted(line)[0]
+                while self._open and self._open[-1][1] > depth:
+                    self._open.pop()
 
     def _fence(self, number: int, depth: int, mark: str, language: bool) -> None:
         """A named fence within a fence opens another one: models nest them so."""
-        self._in_value = False
         if not language and self._open and mark.startswith(self._open[-1][0]):
             self._open.pop()
             self.closing.append(number)
         else:
             self._open.append((mark, depth))
 
-    def _label(self, number: int, depth: int, body: str, found: LabelText) -> None:
-        opens = found.name == "STATE"
-        if not opens and not self._in_block:
-            # Without a STATE line above it is prose, and may announce something.
-            self._above.appendleft(Above(body, False))
-            return
-        if opens:
+    def _label(self, number: int, depth: int, found: LabelText) -> None:
+        if found.name == "STATE":
             self._leave_hopeless(depth, found.case)
-        above = tuple(self._above) if opens else ()
-        self.labels.append(Label(number, depth, len(self._open), found.name, found.case, found, above))
-        self._above.clear()
-        self._in_block = self._in_value = True
+        self.labels.append(Label(number, depth, len(self._open), found.name, found.case, found, self._before))
+        self._before = number
         if (mark := fence(found.inline)) is not None:
             self._open.append((mark[0], depth))
 

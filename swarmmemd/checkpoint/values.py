@@ -29,8 +29,20 @@ def value_of(inline: str, below: list[str], pending: str) -> str | None:
 
 
 def _dedented(lines: list[str]) -> list[str]:
-    indent = min((len(line) - len(line.lstrip()) for line in lines if line), default=0)
-    return [line[indent:] for line in lines]
+    indent = _indent(lines)
+    return [line[indent:] for line in lines] if indent else lines
+
+
+def _indent(lines: list[str]) -> int:
+    """The blanks with which every line begins that is not empty."""
+    least: int | None = None
+    for line in lines:
+        if line:
+            indent = len(line) - len(line.lstrip())
+            least = indent if least is None else min(least, indent)
+            if not least:
+                break
+    return least or 0
 
 
 def _unwrapped(text: str) -> str:
