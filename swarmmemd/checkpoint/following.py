@@ -19,12 +19,13 @@ _COLONS = (":", "：")
 class OpenBlock(NamedTuple):
     """The block at the end of a text, by line numbers.
 
-    `end` is the line behind its last value, None as long as that value may grow. `full`: it has all six labels.
+    `end` is the line behind its last value, None as long as that value may grow. `newest`: how far below `start` its
+    newest label stands. `full`: it has all six labels.
     """
 
     start: int
     end: int | None
-    labels: int
+    newest: int
     full: bool
 
     @property
@@ -44,8 +45,8 @@ def open_block(lines: Sequence[str]) -> OpenBlock | None:
     return OpenBlock(
         start=start,
         end=end if any(map(_goes_on, scanned.lines[end:])) else None,
-        labels=sum(found.line >= start for found in scanned.labels),
-        full=all(block.names.issuperset(SIX) for block in opened),
+        newest=scanned.labels[-1].line - start,
+        full=all(set(SIX).issubset(block.names) for block in opened),
     )
 
 

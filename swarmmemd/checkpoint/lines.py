@@ -64,6 +64,8 @@ class LabelText(msgspec.Struct, frozen=True, gc=False):
     pending: str
     """Marks opened before the label and not closed beside it: they close behind the value."""
     table: bool
+    opens: str
+    """The mark of a fence that begins beside the label; empty where none does."""
 
 
 is_marked = _MARKED.match
@@ -160,7 +162,8 @@ def label(line: str) -> LabelText | None:
 
 def _label(line: str) -> LabelText | None:
     if (found := _AS_ASKED.match(line)) is not None:
-        return LabelText(found[1], "upper", line[found.end() :].strip(EDGE), "", False)
+        inline = line[found.end() :].strip(EDGE)
+        return LabelText(found[1], "upper", inline, "", False, _mark(inline))
     found = _LABEL.match(line)
     if found is None and not line.isascii():
         line = _INVISIBLES.sub("", line[:_HEAD]) + line[_HEAD:]
@@ -207,7 +210,12 @@ def _with_value(found: re.Match[str], opened: str, rest: str) -> LabelText | Non
 
 def _label_text(word: str, inline: str, pending: str, table: bool) -> LabelText:
     case = "upper" if word.isupper() else "lower" if word.islower() else "mixed"
-    return LabelText(_NAMES[word[0].upper()], case, inline, pending, table)
+    return LabelText(_NAMES[word[0].upper()], case, inline, pending, table, _mark(inline))
+
+
+def _mark(inline: str) -> str:
+    found = fence(inline)
+    return found[0] if found else ""
 
 
 def _is_structure(line: str) -> bool:

@@ -102,7 +102,7 @@ def _kept(below: list[str], label: Label, quote: int) -> list[str]:
 
 
 def _inline(label: Label) -> str:
-    return "" if fence(label.text.inline) else label.text.inline
+    return "" if label.text.opens else label.text.inline
 
 
 def _is_dropped(line: str, label: Label) -> bool:

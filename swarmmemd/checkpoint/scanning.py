@@ -57,11 +57,12 @@ def scan(text: str) -> Scanned:
     """Find every label line of `text`."""
     if not may_hold_state(text):
         return Scanned([], [], frozenset())
-    scanner = _Scanner(text.splitlines())
-    for number, line in enumerate(scanner.lines):
+    lines = text.splitlines()
+    scanner = _Scanner(lines)
+    for number, line in enumerate(lines):
         if line and line[:1] not in PLAIN_STARTS and is_marked(line):
             scanner.read(number, line)
-    return Scanned(scanner.lines, scanner.labels, frozenset(scanner.closing))
+    return Scanned(lines, scanner.labels, frozenset(scanner.closing))
 
 
 def above(state: Label, scanned: Scanned) -> list[Above]:
@@ -81,9 +82,9 @@ def _says_something(line: str) -> bool:
 
 class _Scanner:
     def __init__(self, lines: list[str]) -> None:
-        self.lines = lines
         self.labels: list[Label] = []
         self.closing: list[int] = []
+        self._lines = lines
         self._open: list[tuple[str, int]] = []
         self._read = -1
         """The line that was read last."""
@@ -91,11 +92,17 @@ class _Scanner:
         """The line of the newest label."""
         self._newest = 0
         """Index of the newest STATE label."""
+        self._level: tuple[int, int] | None = None
+        """How deep all labels from the newest STATE label on stand; None where they differ."""
         self._cases: set[str] = set()
         self._hopeless = False
         """Whether the STATE label before the newest one has too few labels, and ends where the newest one stands."""
 
     def read(self, number: int, line: str) -> None:
+        """A line that is marked."""
+        if self._before == number - 1 and self._is_repeated(number, line):
+            self._before = number
+            return
         depth, body = quoted(line) if ">" in line else (0, line)
         if self._open and self._open[-1][1]:
             self._leave_quotes(number)
@@ -104,11 +111,16 @@ class _Scanner:
             self._fence(number, depth, *mark)
         elif (found := label(body)) is not None and (self.labels or found.name == "STATE"):
             # Without a STATE line above it is prose, and may announce something.
-            self._label(number, depth, found)
+            self._label(number, (depth, len(self._open)), found)
+
+    def _is_repeated(self, number: int, line: str) -> bool:
+        """Of one label line again and again the first ends what stands above, the last has what stands below; those
+        between are read over. A text of nothing else would take long."""
+        return [line, line] == self._lines[number - 1 : number + 2 : 2] and not self.labels[-1].text.opens
 
     def _leave_quotes(self, number: int) -> None:
         """A fence ends with the quote in which it was opened: at the first line, up to this one, that is less deep."""
-        for line in self.lines[self._read + 1 : number + 1]:
+        for line in self._lines[self._read + 1 : number + 1]:
             if not is_blank(line):
                 depth = quoted(line)[0]
                 while self._open and self._open[-1][1] > depth:
@@ -122,28 +134,23 @@ class _Scanner:
         else:
             self._open.append((mark, depth))
 
-    def _label(self, number: int, depth: int, found: LabelText) -> None:
+    def _label(self, number: int, level: tuple[int, int], found: LabelText) -> None:
         if found.name == "STATE":
-            self._leave_hopeless(depth, found.case)
-        self.labels.append(Label(number, depth, len(self._open), found.name, found.case, found, self._before))
+            self._leave_hopeless(level, found.case)
+        elif level != self._level:
+            self._level = None
+        self.labels.append(Label(number, *level, found.name, found.case, found, self._before))
         self._before = number
-        if (mark := fence(found.inline)) is not None:
-            self._open.append((mark[0], depth))
+        if found.opens:
+            self._open.append((found.opens, level[0]))
 
-    def _leave_hopeless(self, depth: int, case: str) -> None:
+    def _leave_hopeless(self, level: tuple[int, int], case: str) -> None:
         """Of STATE labels in a row that can be no block the first is enough: it ends the block before. Else a text of
         nothing but labels would take long."""
         self._cases.add(case)
-        hopeless = 0 < len(self.labels) - self._newest < FEWEST_LABELS and self._stands_at(depth)
+        hopeless = level == self._level and len(self.labels) - self._newest < FEWEST_LABELS
         if hopeless and self._hopeless and len(self._cases) == 1:
             del self.labels[self._newest :]
         self._hopeless = hopeless
+        self._level = level
         self._newest = len(self.labels)
-
-    def _stands_at(self, depth: int) -> bool:
-        """Whether all labels from the newest STATE on stand as deep as the line that is read."""
-        fences = len(self._open)
-        for one in self.labels[self._newest :]:  # noqa: SIM110
-            if one.quote != depth or one.fences != fences:
-                return False
-        return True

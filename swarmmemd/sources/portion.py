@@ -29,11 +29,11 @@ class Added(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A block that may go on: its first byte, its number of labels, how far it goes, and since when that is so
-    (monotonic seconds)."""
+    """A block that may go on: its first byte, how many lines below that its newest label stands, how far it goes, and
+    since when that is so (monotonic seconds)."""
 
     start: int
-    labels: int
+    newest: int
     end: int
     since: float
 
@@ -112,7 +112,7 @@ def _ends_in_prompt(complete: bytes, lines: list[str], block: OpenBlock) -> bool
     if not complete.endswith(b"\r\n"):
         return False
     above = open_block(lines)
-    return above is not None and above.labels == block.labels and counts(lines, above)
+    return above is not None and above.newest == block.newest and counts(lines, above)
 
 
 def _may_wait(block: OpenBlock, body: bytes, end: int, more: bool) -> bool:
@@ -128,7 +128,7 @@ def _waiting(block: OpenBlock, body: bytes, base: int, held: Held | None, now: f
         # A progress bar below a block does not keep it waiting.
         complete = body.rfind(b"\n") + 1
         end = complete if is_redrawn(body[complete:]) else len(body)
-    known = Held(base + _byte(body, block.start), block.labels, base + end, now)
+    known = Held(base + _byte(body, block.start), block.newest, base + end, now)
     return known._replace(since=held.since) if held is not None and held[:3] == known[:3] else known
 
 
