@@ -4,6 +4,7 @@ Every pattern is possessive: a line is read once, however long it is.
 """
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 import msgspec
@@ -19,6 +20,12 @@ EMOJI = (
 )
 PLAIN_STARTS = frozenset("aeghijklmopqtuvwxyzAEGHIJKLMOPQTUVWXYZ")
 """No label begins with one of these letters, and no other structure: most lines of a message end here."""
+
+
+def _spread(*words: str) -> str:
+    """A pattern of the words, with characters between their letters that nobody sees."""
+    return "|".join(f"[{INVISIBLE}]*+".join(word) for word in words)
+
 
 _GAP = rf"[\s{INVISIBLE}]"
 _QUOTE = re.compile(rf"(?:{_GAP}*+>)*+")
@@ -36,19 +43,19 @@ _LABEL = re.compile(
     rf"(?P<word>(?ai:{_WORD}))(?P<close>[*_`]*+){_GAP}*+"
     r"(?P<sep>:(?![:=])|[：﹕]|=(?![=~>])|\|)?+"
 )
-_AROUND = rf"\s{INVISIBLE}>|#+*•‣·–—.)[\]0-9xX✓✔_{EMOJI[1:-1]}-"
-_BEGUN = "|".join(
-    f"[{INVISIBLE}]*+".join(word)
-    for word in ("STATE", "FILES", "COMMANDS", "RESULT", "BLOCKER", "NEXT", "DECISIONS")
-)
-_MARKED = re.compile(rf"[{_AROUND}]*+(?:```|~~~|[{_AROUND}`]*+(?ai:{_BEGUN}))")
+_SPACE = "".join(c for c in map(chr, range(0x3001)) if c.isspace() and f"{c}.".splitlines()[0] != "")
+_AROUND = rf"{_SPACE}{INVISIBLE}>|#+*•‣·–—.)[\]0-9xX✓✔_{EMOJI[1:-1]}-"
+_BEGUN = _spread("STATE", "FILES", "COMMANDS", "RESULT", "BLOCKER", "NEXT", "DECISIONS")
+_NOT_PLAIN = rf"\n(?![{''.join(sorted(PLAIN_STARTS))}])"
+_MARKED = re.compile(rf"{_NOT_PLAIN}(?!\n)[{_AROUND}]*+(?:```|~~~|[{_AROUND}`]*+(?ai:{_BEGUN}))")
 _MAY_END = re.compile(
-    rf"[{_AROUND}]*+(?:```|~~~)"
-    rf"|[\s{INVISIBLE}>]*+(?:[\s|:-]*+\Z|#|(?P<stroke>[{''.join(_RULES)}])[\s{INVISIBLE}]*+(?P=stroke))"
+    rf"{_NOT_PLAIN}(?:[{_AROUND}]*+(?:```|~~~)|[{_SPACE}{INVISIBLE}>]*+"
+    rf"(?:[{_SPACE}|:-]*+(?=\n|\Z)|#|(?P<stroke>[{''.join(_RULES)}])[{_SPACE}{INVISIBLE}]*+(?P=stroke)))"
 )
 _AS_ASKED = re.compile(r"(STATE|FILES_CHANGED|COMMANDS_RUN|RESULT|BLOCKER|NEXT_ACTION|DECISIONS):(?![:=])")
 """A label as the form shows it, with nothing around it: `_LABEL` would find the same."""
-_STATE = re.compile(f"[{INVISIBLE}]*+".join("STATE"), re.IGNORECASE)
+_STATE = re.compile(_spread("STATE"), re.IGNORECASE)
+_OUTCOME = re.compile(_spread("RESULT", "BLOCKER"), re.IGNORECASE)
 _HEAD = 120
 _SHORT = 200
 _NAMES = {"S": "STATE", "F": "FILES_CHANGED", "C": "COMMANDS_RUN", "R": "RESULT", "B": "BLOCKER"}
@@ -68,17 +75,33 @@ class LabelText(msgspec.Struct, frozen=True, gc=False):
     """The mark of a fence that begins beside the label; empty where none does."""
 
 
-is_marked = _MARKED.match
-"""Something for each line that can be a label or a fence, and for few others."""
-
-
-may_end = _MAY_END.match
-"""Something for each line that can end a value, and for few others."""
-
-
 def may_hold_state(text: str) -> bool:
     """Whether the word stands anywhere: most messages hold no block at all."""
     return _STATE.search(text) is not None
+
+
+def may_hold_outcome(text: str) -> bool:
+    """Whether one of the two labels stands anywhere without which a block says nothing."""
+    return _OUTCOME.search(text) is not None
+
+
+def marked(lines: list[str]) -> Iterator[int]:
+    """The numbers of the lines that can be a label or a fence, and of few others. None of the rest costs anything."""
+    return _numbers(_MARKED, lines)
+
+
+def may_end(lines: list[str]) -> Iterator[int]:
+    """The numbers of the lines that can end a value, and of few others."""
+    return _numbers(_MAY_END, lines)
+
+
+def _numbers(pattern: re.Pattern[str], lines: list[str]) -> Iterator[int]:
+    text = "\n".join(["", *lines])
+    number, begin = -1, 0
+    for found in pattern.finditer(text):
+        before, begin = begin, found.start() + 1
+        number += text.count("\n", before, begin)
+        yield number
 
 
 def is_blank(line: str) -> bool:
@@ -147,8 +170,6 @@ def is_row(line: str) -> bool:
 
 def ends_value(line: str) -> bool:
     """Nothing below this line continues a value above it."""
-    if line[:1] in PLAIN_STARTS or not may_end(line):
-        return False
     body = quoted(line)[1]
     return (
         is_blank(line) or is_rule(body) or is_heading(body) or is_separator(body) or fence(body) is not None

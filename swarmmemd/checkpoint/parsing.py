@@ -6,7 +6,6 @@ from swarmmemd.checkpoint.announced import is_refused
 from swarmmemd.checkpoint.blocks import Block, blocks
 from swarmmemd.checkpoint.content import own_part
 from swarmmemd.checkpoint.lines import (
-    PLAIN_STARTS,
     fence,
     is_blank,
     is_heading,
@@ -14,6 +13,7 @@ from swarmmemd.checkpoint.lines import (
     is_rule,
     is_separator,
     may_end,
+    may_hold_outcome,
     quoted,
     unescaped,
     unquoted,
@@ -31,7 +31,10 @@ _MOST_FILLERS = 1
 
 def parse(text: str, worker: WorkerId | None = None) -> tuple[Checkpoint, ...]:
     """Every checkpoint in one message of `worker`, in order."""
-    scanned = scan(own_part(text))
+    own = own_part(text)
+    if not may_hold_outcome(own):
+        return ()
+    scanned = scan(own)
     found = (_read(block, scanned, worker) for block in blocks(scanned))
     return tuple(checkpoint for checkpoint in found if checkpoint is not None)
 
@@ -94,11 +97,10 @@ def _value(label: Label, block: Block, scanned: Scanned, end: int) -> str | None
 
 def _kept(below: list[str], label: Label, quote: int) -> list[str]:
     lines = [unquoted(line, quote) for line in below] if quote else below
-    return [
-        unescaped(line) if "\\" in line else line
-        for line in lines
-        if line[:1] in PLAIN_STARTS or not _is_dropped(line, label)
-    ]
+    text = "\n".join(lines)
+    if "```" in text or "~~~" in text or label.text.table:
+        lines = [line for line in lines if not _is_dropped(line, label)]
+    return [unescaped(line) for line in lines] if "\\" in text else lines
 
 
 def _inline(label: Label) -> str:
@@ -111,16 +113,20 @@ def _is_dropped(line: str, label: Label) -> bool:
 
 def value_end(label: Label, scanned: Scanned, limit: int) -> int:
     """The line at which the last value of a block ends; `limit` if nothing before that line ends it."""
-    begun = bool(_inline(label))
+    below = scanned.lines[label.line + 1 : limit]
     framed = label.quote > 0 or label.text.table
-    for number, line in enumerate(scanned.lines[label.line + 1 : limit], label.line + 1):
-        if not framed and (line[:1] in PLAIN_STARTS or not may_end(line)):
-            begun = True
-        elif is_blank(line):
+    begun = bool(_inline(label))
+    following = 0
+    for number in range(len(below)) if framed else may_end(below):
+        line = below[number]
+        begun = begun or number > following
+        following = number + 1
+        end = label.line + following
+        if is_blank(line):
             if begun:
-                return number
-        elif _is_end(line, label, begun or number in scanned.closing):
-            return number
+                return end
+        elif _is_end(line, label, begun or end in scanned.closing):
+            return end
         else:
             begun = begun or fence(unquoted(line, label.quote)) is None
     return limit

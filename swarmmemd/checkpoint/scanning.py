@@ -6,14 +6,14 @@ from itertools import islice
 import msgspec
 
 from swarmmemd.checkpoint.lines import (
-    PLAIN_STARTS,
     LabelText,
     ends_value,
     fence,
     is_blank,
     is_heading,
-    is_marked,
     label,
+    marked,
+    may_end,
     may_hold_state,
     quoted,
 )
@@ -59,9 +59,8 @@ def scan(text: str) -> Scanned:
         return Scanned([], [], frozenset())
     lines = text.splitlines()
     scanner = _Scanner(lines)
-    for number, line in enumerate(lines):
-        if line and line[:1] not in PLAIN_STARTS and is_marked(line):
-            scanner.read(number, line)
+    for number in marked(lines):
+        scanner.read(number, lines[number])
     return Scanned(lines, scanner.labels, frozenset(scanner.closing))
 
 
@@ -70,9 +69,10 @@ def above(state: Label, scanned: Scanned) -> list[Above]:
     lines = scanned.lines
     said = (n for n in range(state.line - 1, state.before, -1) if lines[n] and _says_something(lines[n]))
     nearest = list(islice(said, _ABOVE))
-    if state.before < 0 or not nearest:
-        return [Above(quoted(lines[n])[1], False) for n in nearest]
-    end = next((n for n in range(state.before + 1, state.line) if ends_value(lines[n])), state.line)
+    end = 0
+    if nearest and state.before >= 0:
+        between = lines[state.before + 1 : nearest[0] + 1]
+        end = state.before + 1 + next((n for n in may_end(between) if ends_value(between[n])), len(between))
     return [Above(quoted(lines[n])[1], n < end) for n in nearest]
 
 
@@ -103,15 +103,15 @@ class _Scanner:
         if self._before == number - 1 and self._is_repeated(number, line):
             self._before = number
             return
-        depth, body = quoted(line) if ">" in line else (0, line)
         if self._open and self._open[-1][1]:
             self._leave_quotes(number)
         self._read = number
+        depth, body = quoted(line)
         if (mark := fence(body)) is not None:
             self._fence(number, depth, *mark)
         elif (found := label(body)) is not None and (self.labels or found.name == "STATE"):
             # Without a STATE line above it is prose, and may announce something.
-            self._label(number, (depth, len(self._open)), found)
+            self._label(number, depth, found)
 
     def _is_repeated(self, number: int, line: str) -> bool:
         """Of one label line again and again the first ends what stands above, the last has what stands below; those
@@ -134,15 +134,16 @@ class _Scanner:
         else:
             self._open.append((mark, depth))
 
-    def _label(self, number: int, level: tuple[int, int], found: LabelText) -> None:
+    def _label(self, number: int, depth: int, found: LabelText) -> None:
+        fences = len(self._open)
         if found.name == "STATE":
-            self._leave_hopeless(level, found.case)
-        elif level != self._level:
+            self._leave_hopeless((depth, fences), found.case)
+        elif self._level != (depth, fences):
             self._level = None
-        self.labels.append(Label(number, *level, found.name, found.case, found, self._before))
+        self.labels.append(Label(number, depth, fences, found.name, found.case, found, self._before))
         self._before = number
         if found.opens:
-            self._open.append((found.opens, level[0]))
+            self._open.append((found.opens, depth))
 
     def _leave_hopeless(self, level: tuple[int, int], case: str) -> None:
         """Of STATE labels in a row that can be no block the first is enough: it ends the block before. Else a text of

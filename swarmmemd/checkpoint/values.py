@@ -20,7 +20,7 @@ def value_of(inline: str, below: list[str], pending: str) -> str | None:
     """The value from the text beside the label, without white space around it, and the lines below it."""
     text = inline
     if below:
-        lines = _dedented([line.rstrip() if line.strip(EDGE) else "" for line in below])
+        lines = _dedented([line.rstrip() if line.isascii() or line.strip(EDGE) else "" for line in below])
         text = "\n".join([inline, *lines] if inline else lines)
         text = text.strip(EDGE)
     if pending and text.endswith(pending):
