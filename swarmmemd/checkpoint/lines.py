@@ -176,12 +176,31 @@ def ends_value(line: str) -> bool:
     )
 
 
+class Shape(msgspec.Struct, frozen=True, gc=False):
+    """What a line is, behind its quote marks: a fence, a label, or text."""
+
+    quote: int
+    fence: tuple[str, bool] | None
+    label: LabelText | None
+
+
+def shape(line: str) -> Shape:
+    """The shape of a line that is marked."""
+    return _known_shape(line) if len(line) <= _SHORT else _shape(line)
+
+
+def _shape(line: str) -> Shape:
+    depth, body = quoted(line)
+    mark = fence(body)
+    return Shape(depth, mark, label(body) if mark is None else None)
+
+
+_known_shape = lru_cache(maxsize=1024)(_shape)
+"""Many label lines are one of a few."""
+
+
 def label(line: str) -> LabelText | None:
     """The label that the line begins with. docs/contracts.md, "Checkpoints"."""
-    return _known_label(line) if len(line) <= _SHORT else _label(line)
-
-
-def _label(line: str) -> LabelText | None:
     if (found := _AS_ASKED.match(line)) is not None:
         inline = line[found.end() :].strip(EDGE)
         return LabelText(found[1], "upper", inline, "", False, _mark(inline))
@@ -198,10 +217,6 @@ def _label(line: str) -> LabelText | None:
     if sep is None:
         return _bare(found, opened, line[found.end() :])
     return _with_value(found, opened, line[found.end() :])
-
-
-_known_label = lru_cache(maxsize=1024)(_label)
-"""Many label lines are one of a few."""
 
 
 def _bare(found: re.Match[str], opened: str, rest: str) -> LabelText | None:

@@ -8,14 +8,13 @@ import msgspec
 from swarmmemd.checkpoint.lines import (
     LabelText,
     ends_value,
-    fence,
     is_blank,
     is_heading,
-    label,
     marked,
     may_end,
     may_hold_state,
     quoted,
+    shape,
 )
 
 FEWEST_LABELS = 4
@@ -106,12 +105,12 @@ class _Scanner:
         if self._open and self._open[-1][1]:
             self._leave_quotes(number)
         self._read = number
-        depth, body = quoted(line)
-        if (mark := fence(body)) is not None:
-            self._fence(number, depth, *mark)
-        elif (found := label(body)) is not None and (self.labels or found.name == "STATE"):
+        found = shape(line)
+        if found.fence is not None:
+            self._fence(number, found.quote, *found.fence)
+        elif found.label is not None and (self.labels or found.label.name == "STATE"):
             # Without a STATE line above it is prose, and may announce something.
-            self._label(number, depth, found)
+            self._label(number, found.quote, found.label)
 
     def _is_repeated(self, number: int, line: str) -> bool:
         """Of one label line again and again the first ends what stands above, the last has what stands below; those
@@ -146,12 +145,23 @@ class _Scanner:
             self._open.append((found.opens, depth))
 
     def _leave_hopeless(self, level: tuple[int, int], case: str) -> None:
-        """Of STATE labels in a row that can be no block the first is enough: it ends the block before. Else a text of
-        nothing but labels would take long."""
+        """Leaves out STATE labels that can begin no block where the line that is read stands. The first of them stays:
+        it ends the block before. Else a text of nothing but labels would take long."""
         self._cases.add(case)
-        hopeless = level == self._level and len(self.labels) - self._newest < FEWEST_LABELS
-        if hopeless and self._hopeless and len(self._cases) == 1:
-            del self.labels[self._newest :]
-        self._hopeless = hopeless
+        if len(self._cases) == 1:
+            self._leave_bare(level)
+            hopeless = level == self._level and len(self.labels) - self._newest < FEWEST_LABELS
+            if hopeless and self._hopeless:
+                del self.labels[self._newest :]
+            self._hopeless = hopeless
         self._level = level
         self._newest = len(self.labels)
+
+    def _leave_bare(self, level: tuple[int, int]) -> None:
+        """Those with no label below them, and not further out than the line that is read."""
+        while self._newest == len(self.labels) - 1 > 0 and self.labels[-2].name == "STATE":
+            if self._level is not None and level > self._level:
+                break
+            self.labels.pop()
+            above = self.labels[-1]
+            self._newest, self._level, self._hopeless = self._newest - 1, (above.quote, above.fences), False

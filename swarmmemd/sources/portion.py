@@ -134,7 +134,7 @@ def _waiting(block: OpenBlock, body: bytes, base: int, held: Held | None, now: f
 
 def _byte(body: bytes, line: int) -> int:
     """Where the line begins."""
-    return sum(len(part) + 1 for part in body.split(b"\n", line)[:line])
+    return len(body) - len(body.split(b"\n", line)[line])
 
 
 def _text(above: bytes, data: bytes, lines: list[str]) -> str:
