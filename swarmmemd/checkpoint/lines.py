@@ -46,11 +46,13 @@ _LABEL = re.compile(
 _SPACE = "".join(c for c in map(chr, range(0x3001)) if c.isspace() and f"{c}.".splitlines()[0] != "")
 _AROUND = rf"{_SPACE}{INVISIBLE}>|#+*•‣·–—.)[\]0-9xX✓✔_{EMOJI[1:-1]}-"
 _BEGUN = _spread("STATE", "FILES", "COMMANDS", "RESULT", "BLOCKER", "NEXT", "DECISIONS")
+_END = r"(?=\n|\Z)"
 _NOT_PLAIN = rf"\n(?![{''.join(sorted(PLAIN_STARTS))}])"
 _MARKED = re.compile(rf"{_NOT_PLAIN}(?!\n)[{_AROUND}]*+(?:```|~~~|[{_AROUND}`]*+(?ai:{_BEGUN}))")
 _MAY_END = re.compile(
-    rf"{_NOT_PLAIN}(?:[{_AROUND}]*+(?:```|~~~)|[{_SPACE}{INVISIBLE}>]*+"
-    rf"(?:[{_SPACE}|:-]*+(?=\n|\Z)|#|(?P<stroke>[{''.join(_RULES)}])[{_SPACE}{INVISIBLE}]*+(?P=stroke)))"
+    rf"{_NOT_PLAIN}(?:[{_AROUND}]*+(?:```|~~~)|[{_SPACE}{INVISIBLE}]*+{_END}|[{_SPACE}{INVISIBLE}>]*+"
+    rf"(?:#{{1,6}}+(?:[{_SPACE}]|{_END})|[{_SPACE}:-]*+\|[{_SPACE}|:-]*+{_END}"
+    rf"|(?P<stroke>[{''.join(_RULES)}])[{_SPACE}{INVISIBLE}]*+(?P=stroke)))"
 )
 _AS_ASKED = re.compile(r"(STATE|FILES_CHANGED|COMMANDS_RUN|RESULT|BLOCKER|NEXT_ACTION|DECISIONS):(?![:=])")
 """A label as the form shows it, with nothing around it: `_LABEL` would find the same."""

@@ -99,7 +99,7 @@ class _Scanner:
 
     def read(self, number: int, line: str) -> None:
         """A line that is marked."""
-        if self._before == number - 1 and self._is_repeated(number, line):
+        if self.labels and self._before == number - 1 and self._is_repeated(number, line):
             self._before = number
             return
         if self._open and self._open[-1][1]:
@@ -115,7 +115,14 @@ class _Scanner:
     def _is_repeated(self, number: int, line: str) -> bool:
         """Of one label line again and again the first ends what stands above, the last has what stands below; those
         between are read over. A text of nothing else would take long."""
-        return [line, line] == self._lines[number - 1 : number + 2 : 2] and not self.labels[-1].text.opens
+        lines = self._lines
+        last = number == len(lines) - 1
+        return (
+            lines[number - 1] == line
+            and not last
+            and lines[number + 1] == line
+            and not self.labels[-1].text.opens
+        )
 
     def _leave_quotes(self, number: int) -> None:
         """A fence ends with the quote in which it was opened: at the first line, up to this one, that is less deep."""
