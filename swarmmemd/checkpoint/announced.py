@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, takewhile
 
 from swarmmemd.checkpoint.lines import EDGE, is_row
-from swarmmemd.checkpoint.scanning import Above, Label
+from swarmmemd.checkpoint.scanning import Above, Label, Scanned, above
 from swarmmemd.model import WorkerId
 
 _READ = 300
@@ -43,12 +43,10 @@ _PLAIN = (
 _PLAIN_WORDS = frozenset(_PLAIN.split())
 
 
-def is_refused(state: Label, worker: WorkerId | None) -> bool:
+def is_refused(state: Label, scanned: Scanned, worker: WorkerId | None) -> bool:
     """Whether the lines above call the block an example or that of another worker."""
-    if not state.above:
-        return False
-    above = list(takewhile(_announces, state.above))
-    return _is_example(above) or _is_of_another(above, worker, state.quote > 0)
+    announcing = list(takewhile(_announces, above(state, scanned)))
+    return _is_example(announcing) or _is_of_another(announcing, worker, state.quote > 0)
 
 
 def _announces(line: Above) -> bool:
@@ -56,8 +54,8 @@ def _announces(line: Above) -> bool:
     return not line.glued or _plain(line.text).endswith(_COLONS)
 
 
-def _is_example(above: Iterable[Above]) -> bool:
-    for line in above:
+def _is_example(lines: Iterable[Above]) -> bool:
+    for line in lines:
         text = _plain(line.text)
         if _EXAMPLE.search(text):
             return True
@@ -66,9 +64,9 @@ def _is_example(above: Iterable[Above]) -> bool:
     return False
 
 
-def _is_of_another(above: Iterable[Above], worker: WorkerId | None, quoted: bool) -> bool:
+def _is_of_another(lines: Iterable[Above], worker: WorkerId | None, quoted: bool) -> bool:
     read = 0
-    for line in above:
+    for line in lines:
         text = _plain(line.text)
         if _MINE.search(text):
             return False

@@ -6,10 +6,13 @@ within a value; if the outer block goes on below it, that inner block was text. 
 """
 
 from bisect import bisect_right
+from itertools import zip_longest
 
 from swarmmemd.checkpoint.lines import is_blank, unquoted
 from swarmmemd.checkpoint.scanning import FEWEST_LABELS, Label, Scanned
 from swarmmemd.checkpoint.states import is_stateful
+
+_STATE_ONLY: tuple[str, ...] = ("STATE",)
 
 
 class Block:
@@ -20,13 +23,15 @@ class Block:
     def __init__(self, labels: list[Label]) -> None:
         self.state = labels[0]
         self.labels = labels
-        self.names = {label.name for label in labels}
+        self.names = tuple(dict.fromkeys([label.name for label in labels])) if labels[1:] else _STATE_ONLY
+        """Each once. Most STATE lines of a long text begin no block: they cost no set."""
         self.swallowed = False
         self.limit = 0
 
     def add(self, label: Label) -> None:
         self.labels.append(label)
-        self.names.add(label.name)
+        if label.name not in self.names:
+            self.names += (label.name,)
 
     def fields(self) -> list[Label]:
         """One line for each label. Of several the last in the STATE line's case, else the last of all."""
@@ -47,8 +52,6 @@ def blocks(scanned: Scanned) -> list[Block]:
         only.limit = len(scanned.lines)
         return [only] if len(only.names) >= FEWEST_LABELS else []
     grouping = _Grouping(scanned)
-    for number, label in enumerate(scanned.labels):
-        grouping.take(number, label)
     whole = [block for block in grouping.found if len(block.names) >= FEWEST_LABELS and not block.swallowed]
     for block in whole:
         after = bisect_right(grouping.starts, block.labels[-1].line)
@@ -66,46 +69,40 @@ def _is_one(labels: list[Label]) -> bool:
 
 def open_blocks(scanned: Scanned) -> list[Block]:
     """The blocks to which a label below the last line could still belong, the outermost first."""
-    grouping = _Grouping(scanned)
-    for number, label in enumerate(scanned.labels):
-        grouping.take(number, label)
-    return grouping.open
+    return _Grouping(scanned).open
 
 
 class _Grouping:
     def __init__(self, scanned: Scanned) -> None:
         self.found: list[Block] = []
         self.starts: list[int] = []
-        self._scanned = scanned
         self.open: list[Block] = []
+        self._scanned = scanned
+        for label, following in zip_longest(scanned.labels, scanned.labels[1:]):
+            if label.name != "STATE":
+                self._continue(label)
+            elif not self._is_text(label, following):
+                self._begin(label)
 
-    def take(self, number: int, label: Label) -> None:
-        if label.name != "STATE":
-            self._continue(label)
-        elif not self._is_text(number, label):
-            self._begin(label)
-
-    def _is_text(self, number: int, label: Label) -> bool:
+    def _is_text(self, label: Label, following: Label | None) -> bool:
         """A STATE-like line in another case is text without a state, or if the block goes on below it."""
         top = self.open[-1] if self.open else None
-        if top is None or top.state.quote != label.quote or top.state.case == label.case:
+        if top is None or top.state.case == label.case or top.state.quote != label.quote:
             return False
-        if not is_stateful(self._value(label)):
+        if not is_stateful(label.text.inline or self._below(label)):
             return True
-        following = self._scanned.labels[number + 1 : number + 2]
-        return any(
-            after.quote == label.quote and after.case == top.state.case and after.name not in top.names
-            for after in following
+        return (
+            following is not None
+            and following.quote == label.quote
+            and following.case == top.state.case
+            and following.name not in top.names
         )
 
-    def _value(self, label: Label) -> str:
-        line = label.line
-        if label.text.inline:
-            return label.text.inline
-        for below in range(line + 1, len(self._scanned.lines)):
-            if not is_blank(self._scanned.lines[below]):
-                return unquoted(self._scanned.lines[below], label.quote)
-        return ""
+    def _below(self, label: Label) -> str:
+        """The first line below the label that says something."""
+        lines = self._scanned.lines
+        said = next((n for n in range(label.line + 1, len(lines)) if not is_blank(lines[n])), None)
+        return "" if said is None else unquoted(lines[said], label.quote)
 
     def _begin(self, label: Label) -> None:
         while self.open and not _is_within(label, self.open[-1].state):

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from swarmmemd.checkpoint.blocks import open_blocks
-from swarmmemd.checkpoint.lines import EDGE, fence, is_blank, is_heading, is_rule, is_separator, label, quoted
+from swarmmemd.checkpoint.lines import EDGE, ends_value, fence, is_blank, is_rule, label, quoted
 from swarmmemd.checkpoint.parsing import SIX, parse, value_end
 from swarmmemd.checkpoint.scanning import scan
 
@@ -19,15 +19,19 @@ _COLONS = (":", "：")
 class OpenBlock(NamedTuple):
     """The block at the end of a text, by line numbers.
 
-    `end` is the line behind its last value, None as long as that value may grow. `complete`: it has all six
-    labels and an end, so nothing of it can come. `counts`: as it stands, it is one already.
+    `end` is the line behind its last value, None as long as that value may grow. `newest`: how far below `start` its
+    newest label stands. `full`: it has all six labels.
     """
 
     start: int
     end: int | None
-    labels: int
-    complete: bool
-    counts: bool
+    newest: int
+    full: bool
+
+    @property
+    def complete(self) -> bool:
+        """It has all six labels and an end, so nothing of it can come."""
+        return self.full and self.end is not None
 
 
 def open_block(lines: Sequence[str]) -> OpenBlock | None:
@@ -38,15 +42,17 @@ def open_block(lines: Sequence[str]) -> OpenBlock | None:
         return None
     start = opened[0].state.line
     end = value_end(scanned.labels[-1], scanned, len(scanned.lines))
-    ended = any(map(_goes_on, scanned.lines[end:]))
-    full = all(block.names.issuperset(SIX) for block in opened)
     return OpenBlock(
         start=start,
-        end=end if ended else None,
-        labels=sum(found.line >= start for found in scanned.labels),
-        complete=ended and full,
-        counts=full or bool(parse("\n".join(scanned.lines[start:]))),
+        end=end if any(map(_goes_on, scanned.lines[end:])) else None,
+        newest=scanned.labels[-1].line - start,
+        full=all(set(SIX).issubset(block.names) for block in opened),
     )
+
+
+def counts(lines: Sequence[str], block: OpenBlock) -> bool:
+    """Whether the block at the end of the lines is one already, as it stands."""
+    return block.full or bool(parse("\n".join(lines[block.start :])))
 
 
 def _goes_on(line: str) -> bool:
@@ -56,7 +62,7 @@ def _goes_on(line: str) -> bool:
 
 def starts_soon(lines: Sequence[str]) -> bool:
     """Whether a block begins so near the top that lines above the first one may announce it."""
-    filled = (number for number, line in enumerate(lines) if not is_blank(line))
+    filled = (number for number, line in enumerate(lines) if line and not is_blank(line))
     top = list(islice(filled, _ABOVE))
     return bool(top) and bool(scan("\n".join(lines[: top[-1] + 1])).labels)
 
@@ -68,12 +74,5 @@ def announcing(above: Sequence[str]) -> list[str]:
     """
     first = next((n for n in range(len(above), 0, -1) if label(quoted(above[n - 1])[1])), 0)
     lines = list(above[first:])
-    glued = next((n for n, line in enumerate(lines) if _ends_value(line)), len(lines)) if first else 0
+    glued = next((n for n, line in enumerate(lines) if ends_value(line)), len(lines)) if first else 0
     return [line for line in lines[:glued] if line.rstrip(EDGE + "*_`").endswith(_COLONS)] + lines[glued:]
-
-
-def _ends_value(line: str) -> bool:
-    body = quoted(line)[1]
-    return (
-        is_blank(line) or is_rule(body) or is_heading(body) or is_separator(body) or fence(body) is not None
-    )

@@ -4,6 +4,7 @@ Every pattern is possessive: a line is read once, however long it is.
 """
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 import msgspec
@@ -20,12 +21,18 @@ EMOJI = (
 PLAIN_STARTS = frozenset("aeghijklmopqtuvwxyzAEGHIJKLMOPQTUVWXYZ")
 """No label begins with one of these letters, and no other structure: most lines of a message end here."""
 
+
+def _spread(*words: str) -> str:
+    """A pattern of the words, with characters between their letters that nobody sees."""
+    return "|".join(f"[{INVISIBLE}]*+".join(word) for word in words)
+
+
 _GAP = rf"[\s{INVISIBLE}]"
 _QUOTE = re.compile(rf"(?:{_GAP}*+>)*+")
 _ITEM = r"(?:[-+*•‣·–—](?=\s)|[0-9]{1,3}[.)](?=[\s*_`]))"
 _FENCE = re.compile(rf"(?:{_GAP}|{_ITEM})*+(?P<mark>`{{3,}}+(?=[^`]*+\Z)|~{{3,}}+)(?P<info>.*+)", re.DOTALL)
 _HEADING = re.compile(rf"{_GAP}*+#{{1,6}}+(?:\s|\Z)")
-_RULES = ("-", "*", "_", "=", "─", "━", "═")
+_RULES = ("*", "_", "=", "─", "━", "═", "-")
 _SEPARATOR = re.compile(r"[\s|:-]*+\Z")
 
 _JOIN = r"[_\-\\ \t\u00a0\u2010\u2011\u3000]{1,4}+"
@@ -36,9 +43,21 @@ _LABEL = re.compile(
     rf"(?P<word>(?ai:{_WORD}))(?P<close>[*_`]*+){_GAP}*+"
     r"(?P<sep>:(?![:=])|[：﹕]|=(?![=~>])|\|)?+"
 )
+_SPACE = "".join(c for c in map(chr, range(0x3001)) if c.isspace() and f"{c}.".splitlines()[0] != "")
+_AROUND = rf"{_SPACE}{INVISIBLE}>|#+*•‣·–—.)[\]0-9xX✓✔_{EMOJI[1:-1]}-"
+_BEGUN = _spread("STATE", "FILES", "COMMANDS", "RESULT", "BLOCKER", "NEXT", "DECISIONS")
+_END = r"(?=\n|\Z)"
+_NOT_PLAIN = rf"\n(?![{''.join(sorted(PLAIN_STARTS))}])"
+_MARKED = re.compile(rf"{_NOT_PLAIN}(?!\n)[{_AROUND}]*+(?:```|~~~|[{_AROUND}`]*+(?ai:{_BEGUN}))")
+_MAY_END = re.compile(
+    rf"{_NOT_PLAIN}(?:[{_AROUND}]*+(?:```|~~~)|[{_SPACE}{INVISIBLE}]*+{_END}|[{_SPACE}{INVISIBLE}>]*+"
+    rf"(?:#{{1,6}}+(?:[{_SPACE}]|{_END})|[{_SPACE}:-]*+\|[{_SPACE}|:-]*+{_END}"
+    rf"|(?P<stroke>[{''.join(_RULES)}])[{_SPACE}{INVISIBLE}]*+(?P=stroke)))"
+)
 _AS_ASKED = re.compile(r"(STATE|FILES_CHANGED|COMMANDS_RUN|RESULT|BLOCKER|NEXT_ACTION|DECISIONS):(?![:=])")
 """A label as the form shows it, with nothing around it: `_LABEL` would find the same."""
-_STATE = re.compile(f"[{INVISIBLE}]*+".join("STATE"), re.IGNORECASE)
+_STATE = re.compile(_spread("STATE"), re.IGNORECASE)
+_OUTCOME = re.compile(_spread("RESULT", "BLOCKER"), re.IGNORECASE)
 _HEAD = 120
 _SHORT = 200
 _NAMES = {"S": "STATE", "F": "FILES_CHANGED", "C": "COMMANDS_RUN", "R": "RESULT", "B": "BLOCKER"}
@@ -54,13 +73,37 @@ class LabelText(msgspec.Struct, frozen=True, gc=False):
     pending: str
     """Marks opened before the label and not closed beside it: they close behind the value."""
     table: bool
-    fence: tuple[str, bool] | None
-    """The fence that begins behind it, as `fence` gives it."""
+    opens: str
+    """The mark of a fence that begins beside the label; empty where none does."""
 
 
 def may_hold_state(text: str) -> bool:
     """Whether the word stands anywhere: most messages hold no block at all."""
     return _STATE.search(text) is not None
+
+
+def may_hold_outcome(text: str) -> bool:
+    """Whether one of the two labels stands anywhere without which a block says nothing."""
+    return _OUTCOME.search(text) is not None
+
+
+def marked(lines: list[str]) -> Iterator[int]:
+    """The numbers of the lines that can be a label or a fence, and of few others. None of the rest costs anything."""
+    return _numbers(_MARKED, lines)
+
+
+def may_end(lines: list[str]) -> Iterator[int]:
+    """The numbers of the lines that can end a value, and of few others."""
+    return _numbers(_MAY_END, lines)
+
+
+def _numbers(pattern: re.Pattern[str], lines: list[str]) -> Iterator[int]:
+    text = "\n".join(["", *lines])
+    number, begin = -1, 0
+    for found in pattern.finditer(text):
+        before, begin = begin, found.start() + 1
+        number += text.count("\n", before, begin)
+        yield number
 
 
 def is_blank(line: str) -> bool:
@@ -127,15 +170,42 @@ def is_row(line: str) -> bool:
     return line.lstrip(EDGE).startswith("|")
 
 
+def ends_value(line: str) -> bool:
+    """Nothing below this line continues a value above it."""
+    body = quoted(line)[1]
+    return (
+        is_blank(line) or is_rule(body) or is_heading(body) or is_separator(body) or fence(body) is not None
+    )
+
+
+class Shape(msgspec.Struct, frozen=True, gc=False):
+    """What a line is, behind its quote marks: a fence, a label, or text."""
+
+    quote: int
+    fence: tuple[str, bool] | None
+    label: LabelText | None
+
+
+def shape(line: str) -> Shape:
+    """The shape of a line that is marked."""
+    return _known_shape(line) if len(line) <= _SHORT else _shape(line)
+
+
+def _shape(line: str) -> Shape:
+    depth, body = quoted(line)
+    mark = fence(body)
+    return Shape(depth, mark, label(body) if mark is None else None)
+
+
+_known_shape = lru_cache(maxsize=1024)(_shape)
+"""Many label lines are one of a few."""
+
+
 def label(line: str) -> LabelText | None:
     """The label that the line begins with. docs/contracts.md, "Checkpoints"."""
-    return _known_label(line) if len(line) <= _SHORT else _label(line)
-
-
-def _label(line: str) -> LabelText | None:
     if (found := _AS_ASKED.match(line)) is not None:
         inline = line[found.end() :].strip(EDGE)
-        return LabelText(found[1], "upper", inline, "", False, fence(inline))
+        return LabelText(found[1], "upper", inline, "", False, _mark(inline))
     found = _LABEL.match(line)
     if found is None and not line.isascii():
         line = _INVISIBLES.sub("", line[:_HEAD]) + line[_HEAD:]
@@ -149,10 +219,6 @@ def _label(line: str) -> LabelText | None:
     if sep is None:
         return _bare(found, opened, line[found.end() :])
     return _with_value(found, opened, line[found.end() :])
-
-
-_known_label = lru_cache(maxsize=1024)(_label)
-"""Many label lines are one of a few."""
 
 
 def _bare(found: re.Match[str], opened: str, rest: str) -> LabelText | None:
@@ -182,7 +248,12 @@ def _with_value(found: re.Match[str], opened: str, rest: str) -> LabelText | Non
 
 def _label_text(word: str, inline: str, pending: str, table: bool) -> LabelText:
     case = "upper" if word.isupper() else "lower" if word.islower() else "mixed"
-    return LabelText(_NAMES[word[0].upper()], case, inline, pending, table, fence(inline))
+    return LabelText(_NAMES[word[0].upper()], case, inline, pending, table, _mark(inline))
+
+
+def _mark(inline: str) -> str:
+    found = fence(inline)
+    return found[0] if found else ""
 
 
 def _is_structure(line: str) -> bool:

@@ -6,13 +6,14 @@ from swarmmemd.checkpoint.announced import is_refused
 from swarmmemd.checkpoint.blocks import Block, blocks
 from swarmmemd.checkpoint.content import own_part
 from swarmmemd.checkpoint.lines import (
-    PLAIN_STARTS,
     fence,
     is_blank,
     is_heading,
     is_row,
     is_rule,
     is_separator,
+    may_end,
+    may_hold_outcome,
     quoted,
     unescaped,
     unquoted,
@@ -35,13 +36,15 @@ def parse(text: str, worker: WorkerId | None = None) -> tuple[Checkpoint, ...]:
 
 def parse_own(own: str, worker: WorkerId | None = None) -> tuple[Checkpoint, ...]:
     """Every checkpoint in the part of a message that is the worker's own, in order."""
+    if not may_hold_outcome(own):
+        return ()
     scanned = scan(own)
     found = [_read(block, scanned, worker) for block in blocks(scanned)]
     return tuple([checkpoint for checkpoint in found if checkpoint is not None])
 
 
 def _read(block: Block, scanned: Scanned, worker: WorkerId | None) -> Checkpoint | None:
-    if is_refused(block.state, worker):
+    if is_refused(block.state, scanned, worker):
         return None
     fields = block.fields()
     if fields[-1].name == "RESULT" and _is_cut_off(fields[-1], block, scanned):
@@ -99,15 +102,14 @@ def _value(label: Label, block: Block, scanned: Scanned, end: int) -> str | None
 
 def _kept(below: list[str], label: Label, quote: int) -> list[str]:
     lines = [unquoted(line, quote) for line in below] if quote else below
-    return [
-        line if line[:1] in PLAIN_STARTS else unescaped(line)
-        for line in lines
-        if not _is_dropped(line, label)
-    ]
+    text = "\n".join(lines)
+    if "```" in text or "~~~" in text or label.text.table:
+        lines = [line for line in lines if not _is_dropped(line, label)]
+    return [unescaped(line) for line in lines] if "\\" in text else lines
 
 
 def _inline(label: Label) -> str:
-    return "" if label.text.fence else label.text.inline
+    return "" if label.text.opens else label.text.inline
 
 
 def _is_dropped(line: str, label: Label) -> bool:
@@ -116,16 +118,20 @@ def _is_dropped(line: str, label: Label) -> bool:
 
 def value_end(label: Label, scanned: Scanned, limit: int) -> int:
     """The line at which the last value of a block ends; `limit` if nothing before that line ends it."""
+    below = scanned.lines[label.line + 1 : limit]
+    framed = label.quote > 0 or label.text.table
     begun = bool(_inline(label))
-    for number in range(label.line + 1, limit):
-        line = scanned.lines[number]
-        if line[:1] in PLAIN_STARTS and label.quote == 0 and not label.text.table:
-            begun = True
-        elif is_blank(line):
+    following = 0
+    for number in range(len(below)) if framed else may_end(below):
+        line = below[number]
+        begun = begun or number > following
+        following = number + 1
+        end = label.line + following
+        if is_blank(line):
             if begun:
-                return number
-        elif _is_end(line, label, begun or number in scanned.closing):
-            return number
+                return end
+        elif _is_end(line, label, begun or end in scanned.closing):
+            return end
         else:
             begun = begun or fence(unquoted(line, label.quote)) is None
     return limit

@@ -19,7 +19,7 @@ _FILLER_LENGTH = 200
 
 def value_of(inline: str, below: list[str], pending: str) -> str | None:
     """The value from the text beside the label, without white space around it, and the lines below it."""
-    lines = _dedented([line.rstrip() if line.strip(EDGE) else "" for line in below])
+    lines = _dedented([line.rstrip() if line.isascii() or line.strip(EDGE) else "" for line in below])
     text = "\n".join([inline, *lines] if inline else lines)
     return value_beside(text.strip(EDGE), pending)
 
@@ -37,8 +37,20 @@ def value_beside(text: str, pending: str) -> str | None:
 
 
 def _dedented(lines: list[str]) -> list[str]:
-    indent = min((len(line) - len(line.lstrip()) for line in lines if line), default=0)
-    return [line[indent:] for line in lines]
+    indent = _indent(lines)
+    return [line[indent:] for line in lines] if indent else lines
+
+
+def _indent(lines: list[str]) -> int:
+    """The blanks with which every line begins that is not empty."""
+    least: int | None = None
+    for line in lines:
+        if line:
+            indent = len(line) - len(line.lstrip())
+            least = indent if least is None else min(least, indent)
+            if not least:
+                break
+    return least or 0
 
 
 def _unwrapped(text: str) -> str:

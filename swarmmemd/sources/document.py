@@ -1,11 +1,12 @@
 """Bytes that should be a JSON object, as a mapping of values that UTF-8 can hold. Pure."""
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from swarmmemd.model import Unreadable
-from swarmmemd.text import whole
 
 SIZE_LIMIT = 4 * 1024 * 1024
 """Bytes. A longer file is none of the control plane's."""
@@ -27,6 +28,12 @@ class Written(float):
 
 
 _AS_WRITTEN = msgspec.json.Decoder(float_hook=Written)
+_ESCAPES = re.compile(
+    rb"(?:\\(?:[^u]|u(?![dD][89a-fA-F])|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}))++"
+    rb"|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})",
+    re.DOTALL,
+)
+"""The escapes of a text of JSON: a pair is one, and the half of one is another."""
 
 
 def json_object(data: bytes, as_written: bool = False) -> dict[str, Any] | Unreadable:
@@ -35,43 +42,27 @@ def json_object(data: bytes, as_written: bool = False) -> dict[str, Any] | Unrea
     if not data.strip(b"\0 \t\r\n"):
         return Unreadable("empty" if not data.strip() else "filled with NULs")
     data = data.removeprefix(b"\xef\xbb\xbf")
+    decode = _AS_WRITTEN.decode if as_written else msgspec.json.decode
     try:
-        value = _AS_WRITTEN.decode(data) if as_written else msgspec.json.decode(data)
+        value = _decoded(data, decode)
     except msgspec.DecodeError as error:
-        value = with_halved_pairs(data, Written if as_written else float)
-        if value is None:
-            return Unreadable(f"not whole JSON ({error})")
+        return Unreadable(f"not whole JSON ({error})")
     except RecursionError:
         return Unreadable("nested too deeply")
     return value if isinstance(value, dict) else Unreadable("not a JSON object")
 
 
-def with_halved_pairs(data: bytes, number: type[float] = float) -> Any:
-    """Writers that cut texts by UTF-16 units leave `\\ud83e` alone, which the strict parser refuses: the value with
-    U+FFFD in its place. None where that was not what is wrong."""
-    if b"\\ud" not in data.lower():
-        return None
-    import json  # who reads whole texts does not pay for it
-
+def _decoded(data: bytes, decode: Callable[[bytes], Any]) -> Any:
     try:
-        return _mended(json.loads(data.decode(), parse_float=number, parse_constant=_refuse))
-    except (ValueError, RecursionError):
-        return None
+        return decode(data)
+    except msgspec.DecodeError:
+        return decode(with_whole_pairs(data))
 
 
-def _refuse(constant: str) -> None:
-    """NaN and its like are no JSON."""
-    raise ValueError(constant)
-
-
-def _mended(value: Any) -> Any:
-    if isinstance(value, str):
-        return whole(value)
-    if isinstance(value, list):
-        return [_mended(item) for item in value]
-    if isinstance(value, dict):
-        return {whole(key): _mended(item) for key, item in value.items()}
-    return value
+def with_whole_pairs(data: bytes) -> bytes:
+    """Writers that cut texts by UTF-16 units leave `\\ud83e` alone, which the strict parser refuses: the same JSON with
+    U+FFFD in its place."""
+    return _ESCAPES.sub(lambda found: rb"\ufffd" if found["half"] else found[0], data)
 
 
 def text(fields: dict[str, Any], key: str) -> str | None:

@@ -16,6 +16,8 @@ from swarmmemd.model import (
 from swarmmemd.observation import Ledger, LedgerAssignment, LedgerMission, LedgerState
 from swarmmemd.sources.document import json_object, millis, text
 
+_STATES = {state.value: state for state in LedgerState}
+
 
 def parse_ledger(data: bytes, written: int) -> Ledger | Unreadable:
     """The missions in `data`. One without a valid id or a known state is left out; the others count."""
@@ -37,15 +39,15 @@ def parse_ledger(data: bytes, written: int) -> Ledger | Unreadable:
 
 
 def _mission(fields: dict[str, Any]) -> LedgerMission | None:
-    id, state = mission_id(fields.get("id")), text(fields, "state")
-    if id is None or state not in set(LedgerState):
+    id, state = mission_id(fields.get("id")), _STATES.get(text(fields, "state") or "")
+    if id is None or state is None:
         return None
     listed = fields.get("assignments")
     assignments = listed if isinstance(listed, list) else []
     return LedgerMission(
         id=id,
         title=text(fields, "title") or id,
-        state=LedgerState(state),
+        state=state,
         created=millis(fields, "createdAt"),
         updated=millis(fields, "updatedAt"),
         assignments=tuple(

@@ -5,7 +5,7 @@ docs/contracts.md, "Transcripts".
 
 from typing import NamedTuple
 
-from swarmmemd.checkpoint.following import OpenBlock, announcing, open_block, starts_soon
+from swarmmemd.checkpoint.following import OpenBlock, announcing, counts, open_block, starts_soon
 from swarmmemd.sources.terminal import is_redrawn, plain_lines, unbroken
 
 STILL = 2.0
@@ -29,11 +29,11 @@ class Added(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A block that may go on: its first byte, its number of labels, how far it goes, and since when that is so
-    (monotonic seconds)."""
+    """A block that may go on: its first byte, how many lines below that its newest label stands, how far it goes, and
+    since when that is so (monotonic seconds)."""
 
     start: int
-    labels: int
+    newest: int
     end: int
     since: float
 
@@ -61,18 +61,21 @@ def portion(added: Added, held: Held | None, now: float) -> Portion:
     begun = added.above.rpartition(b"\n")[2]
     body = begun + added.data
     end = body.rfind(b"\n") + 1
+    ready = unbroken(body) if added.still else body[:end]
+    lines = plain_lines(ready)
+    block = open_block(lines)
     waiting: Held | None = None
-    whole = False
-    if added.still:
-        end, whole = _at_rest(body, end, added.over)
-    elif (block := open_block(plain_lines(body[:end]))) is not None:
+    whole = added.still
+    if block is not None and added.still:
+        end, whole = _at_rest(ready, lines, block, len(ready) < len(body) and not added.over)
+    elif block is not None:
         waiting = _waiting(block, body, added.offset - len(begun), held, now)
         if _may_wait(block, body, end, added.more) and now - waiting.since < STILL:
             end = _byte(body, block.start)
         else:
             waiting = None
     size = max(0, end - len(begun))
-    text = _text(added.above[: len(added.above) - len(begun)], body[:end]) if size else ""
+    text = _text(added.above[: len(added.above) - len(begun)], body[:end], lines) if size else ""
     return Portion(text, size, waiting, whole)
 
 
@@ -93,25 +96,23 @@ def last_words(left: Left) -> str:
     return portion(added, None, 0.0).text
 
 
-def _at_rest(body: bytes, end: int, over: bool) -> tuple[int, bool]:
-    """Where reading ends in a file that stands still, and whether no block is held back. A last line without a
-    line feed is read if it belongs to a block, and does not break off within a character."""
-    ready = unbroken(body)
-    block = open_block(plain_lines(ready))
-    if block is None:
+def _at_rest(ready: bytes, lines: list[str], block: OpenBlock, breaks_off: bool) -> tuple[int, bool]:
+    """Where reading ends in a file that stands still with a block at its end, and whether that is not held back. A last
+    line without a line feed is read if it belongs to the block, and does not break off within a character."""
+    if not counts(lines, block) or (breaks_off and block.end is None):
+        return _byte(ready, block.start), False
+    end = ready.rfind(b"\n") + 1
+    if breaks_off or (end < len(ready) and _ends_in_prompt(ready[:end], lines[:-1], block)):
         return end, True
-    breaks_off = len(ready) < len(body) and not over
-    if not block.counts or (breaks_off and block.end is None):
-        return _byte(body, block.start), False
-    return end if breaks_off or _ends_in_prompt(body[:end], block) else len(ready), True
+    return len(ready), True
 
 
-def _ends_in_prompt(complete: bytes, block: OpenBlock) -> bool:
+def _ends_in_prompt(complete: bytes, lines: list[str], block: OpenBlock) -> bool:
     """Whether the last line is where somebody types: in the stream of a terminal, below a block that needs it not."""
     if not complete.endswith(b"\r\n"):
         return False
-    above = open_block(plain_lines(complete))
-    return above is not None and above.counts and above.labels == block.labels
+    above = open_block(lines)
+    return above is not None and above.newest == block.newest and counts(lines, above)
 
 
 def _may_wait(block: OpenBlock, body: bytes, end: int, more: bool) -> bool:
@@ -127,17 +128,18 @@ def _waiting(block: OpenBlock, body: bytes, base: int, held: Held | None, now: f
         # A progress bar below a block does not keep it waiting.
         complete = body.rfind(b"\n") + 1
         end = complete if is_redrawn(body[complete:]) else len(body)
-    known = Held(base + _byte(body, block.start), block.labels, base + end, now)
+    known = Held(base + _byte(body, block.start), block.newest, base + end, now)
     return known._replace(since=held.since) if held is not None and held[:3] == known[:3] else known
 
 
 def _byte(body: bytes, line: int) -> int:
     """Where the line begins."""
-    return sum(len(part) + 1 for part in body.split(b"\n", line)[:line])
+    return len(body) - len(body.split(b"\n", line)[line])
 
 
-def _text(above: bytes, data: bytes) -> str:
-    lines = plain_lines(data)
+def _text(above: bytes, data: bytes, lines: list[str]) -> str:
+    """The plain text of `data`, with which `lines` begin, and what announces it."""
+    lines = lines[: data.count(b"\n") + (not data.endswith(b"\n"))]
     if starts_soon(lines):
         lines = announcing(plain_lines(above)) + lines
     return "\n".join(lines) + ("\n" if data.endswith(b"\n") else "")

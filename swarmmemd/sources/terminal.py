@@ -11,15 +11,19 @@ _BREAKS = re.compile("[\x0b\x0c\x85\u2028\u2029]")
 """Other signs for a new line. Only a line feed makes a line here, as in the count of bytes."""
 
 _ESCAPE = re.compile(
-    "(?:\x1b\\[|\x9b)(?P<count>[0-?]*+)[ -/]*+(?P<final>[@-~])?+"
+    "(?:\x1b\\[|\x9b)(?:(?P<home>1?+[ -/]*+G)|(?P<rest>0?+[ -/]*+K)|(?P<line>2[ -/]*+K)|(?P<right>[0-?]*+[ -/]*+C)"
+    "|[0-?]*+[ -/]*+[@-~]?+)"
     # tmux wraps the sequences of a program within tmux, every ESC doubled.
-    "|\x1bPtmux;(?:[^\x1b]++|\x1b\x1b)*+(?:\x1b\\\\)?+"
-    "|(?:\x1b\\]|\x9d)[^\x07\x18\x1a\x1b\x9c]*+(?:\x07|\x9c|\x1b\\\\)?+"
-    "|(?:\x1b[PX^_k]|[\x90\x98\x9e\x9f])[^\x18\x1a\x1b\x9c]*+(?:\x9c|\x1b\\\\)?+"
+    "|\x1bPtmux;(?:[^\x1b\n]++|\x1b\x1b)*+(?:\x1b\\\\)?+"
+    "|(?:\x1b\\]|\x9d)[^\x07\n\x18\x1a\x1b\x9c]*+(?:\x07|\x9c|\x1b\\\\)?+"
+    "|(?:\x1b[PX^_k]|[\x90\x98\x9e\x9f])[^\n\x18\x1a\x1b\x9c]*+(?:\x9c|\x1b\\\\)?+"
     "|\x1b[ -/]*+[0-~]?+"
 )
-_EFFECTS = {("", "G"): "\r", ("1", "G"): "\r", ("", "K"): "\0", ("0", "K"): "\0", ("2", "K"): "\r\0"}
-"""Sequences that do what a control character does. A NUL stands for "the rest of the line is erased"."""
+_WRITTEN_OVER = re.compile("^(?:[^\r\n]*+\r++(?!\n|\\Z))++", re.MULTILINE)
+_TYPED_OVER = re.compile("^[^\b\n]*+\b[^\n]*+", re.MULTILINE)
+_EFFECTS = {"home": "\r", "rest": "\0", "line": "\r\0", "right": " ", None: ""}
+"""Sequences that do what a control character does. A NUL stands for "the rest of the line is erased"; a cursor that
+moves right leaves a gap: some programs draw their blanks so."""
 
 _BROKEN_END = re.compile(
     rb"(?:\x1b(?:\[[0-?]*+[ -/]*+|[ -/]*+|[\]PX^_k][^\x07\x1b\n]*+\x1b?)"
@@ -30,20 +34,16 @@ _LONGEST_END = 4096
 
 def plain_lines(data: bytes) -> list[str]:
     """The lines of `data` as plain text, one for each line feed and one for what stands behind the last."""
-    text = data.decode("utf-8", "replace")
-    lines = (text[:-1] if text.endswith("\n") else text).split("\n") if text else []
-    return lines if _SPECIAL.search(text) is None else [plain(line) for line in lines]
+    text = data.removesuffix(b"\n").decode("utf-8", "replace")
+    return plain(text).split("\n") if data else []
 
 
-def plain(line: str) -> str:
-    """One line as it stands on the screen in the end: redrawn lines once, without escapes and controls."""
-    if _SPECIAL.search(line) is None:
-        return line
-    shown = _ESCAPE.sub(_effect, line) if "\x1b" in line or not line.isascii() else line
-    shown = shown.rstrip("\r").rpartition("\r")[2]
-    if "\b" in shown:
-        shown = _typed(shown)
-    return _SPECIAL.sub("", _BREAKS.sub(" ", shown))
+def plain(text: str) -> str:
+    """Each line as it stands on the screen in the end: redrawn lines once, without escapes and controls."""
+    if _SPECIAL.search(text) is None:
+        return text
+    shown = _WRITTEN_OVER.sub("", _ESCAPE.sub(_effect, text))
+    return _SPECIAL.sub("", _BREAKS.sub(" ", _TYPED_OVER.sub(_typed, shown)))
 
 
 def is_redrawn(line: bytes) -> bool:
@@ -58,13 +58,12 @@ def unbroken(data: bytes) -> bytes:
 
 
 def _effect(found: re.Match[str]) -> str:
-    """A cursor that moves right leaves a gap: some programs draw their blanks so."""
-    return " " if found["final"] == "C" else _EFFECTS.get((found["count"], found["final"]), "")
+    return _EFFECTS[found.lastgroup]
 
 
-def _typed(text: str) -> str:
+def _typed(line: re.Match[str]) -> str:
     kept: list[str] = []
-    for character in text:
+    for character in line[0]:
         if character != "\b":
             kept.append(character)
         elif kept:

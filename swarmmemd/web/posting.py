@@ -15,7 +15,7 @@ from swarmmemd.instance import is_running
 from swarmmemd.journal import Follower, numbered
 from swarmmemd.model import Event, EventType, assignment_id, mission_id, utc_day
 from swarmmemd.observation import Post
-from swarmmemd.sources.document import with_halved_pairs
+from swarmmemd.sources.document import with_whole_pairs
 from swarmmemd.web.answers import Refusal
 from swarmmemd.web.gate import BODY_LIMIT, drain
 from swarmmemd.web.reading import Reading
@@ -95,10 +95,7 @@ def _decoded(data: bytes) -> Body:
     try:
         return msgspec.json.decode(data, type=Body)
     except msgspec.DecodeError:
-        mended = with_halved_pairs(data)
-        if mended is None:
-            raise
-        return msgspec.convert(mended, Body)
+        return msgspec.json.decode(with_whole_pairs(data), type=Body)
 
 
 def _check_unique(data: bytes) -> None:

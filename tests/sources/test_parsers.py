@@ -74,6 +74,15 @@ def test_half_an_emoji_becomes_a_replacement_and_a_whole_one_stays() -> None:
     assert json_object(data) == {"a\ufffd": ["🧱", {"b": "x\ufffd"}], "c": 1}
 
 
+def test_half_an_emoji_behind_a_backslash_that_is_text_stays_text() -> None:
+    assert json_object(b'{"a": "\\\\ud83e\\uddf1 \\\\\\ud83e"}') == {"a": "\\ud83e\ufffd \\\ufffd"}
+
+
+def test_half_an_emoji_makes_nothing_else_readable() -> None:
+    for rest in (b"NaN", b"1e999", b"[", b'"\\udxyz"'):
+        assert isinstance(json_object(b'{"a": "\\ud83e", "b": ' + rest + b"}"), Unreadable)
+
+
 @given(st.binary(max_size=40))
 def test_any_bytes_are_an_object_or_unreadable(data: bytes) -> None:
     assert isinstance(json_object(data), dict | Unreadable)

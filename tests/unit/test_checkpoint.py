@@ -359,3 +359,21 @@ def test_deep_nests() -> None:
     fences = "> ```a\n> STATE: DONE\n" * 50_000
     assert parse(f"{quotes}RESULT: x\n" * 2) == ()
     assert parse(f"STATE: DONE\nRESULT: a\n{fences}" + "RESULT: x\n" * 50_000) == ()
+
+
+@pytest.mark.parametrize(
+    "line", ["STATE: DONE", "state:", "> STATE: DONE", "```", "RESULT: old", "-", "#", ">", ""]
+)
+@pytest.mark.parametrize("times", [1, 2, 3, 40])
+def test_lines_again_and_again_above_a_block_change_nothing_in_it(line: str, times: int) -> None:
+    block = "STATE: DONE\nFILES_CHANGED: a\nCOMMANDS_RUN: b\nRESULT: c\nBLOCKER: none\nNEXT_ACTION: d"
+    (found,) = parse(f"STATE: BLOCKED\n{(line + chr(10)) * times}{block}")
+    assert (found.state, found.files_changed, found.result, found.next_action) == ("DONE", "a", "c", "d")
+
+
+@pytest.mark.parametrize("times", [1, 2, 3, 40])
+def test_of_a_label_again_and_again_the_last_one_counts(times: int) -> None:
+    again = "RESULT:\n" * times
+    (found,) = parse(f"STATE: DONE\nFILES_CHANGED: a\n{again}last\nBLOCKER: none\nNEXT_ACTION: d")
+    assert found.files_changed == "\n".join(["a", *["RESULT:"] * (times - 1)])
+    assert found.result == "last"
