@@ -99,6 +99,11 @@ class Tracked:
         return self.memory.obstacles + self.shared.obstacles
 
     @property
+    def elsewhere(self) -> bool:
+        """Whether its chat or `runtime.json` can be written by a name of which no watch of its folder tells."""
+        return self.runtime.elsewhere or self.chat.elsewhere
+
+    @property
     def due(self) -> float | None:
         """When a source or a file that waits has to be looked at again, monotonic; None for no need."""
         times = [self.runtime.due, self.handoffs.due, self.chat.due, self.transcripts.due]
@@ -111,8 +116,12 @@ class Tracked:
 
     def changed(self) -> bool:
         """Whether a stat shows what the last look did not: for the sweep."""
-        sources = (self.runtime, self.handoffs, self.chat, self.transcripts)
-        return any(source.changed() for source in sources)
+        return (
+            self.runtime.changed()
+            or self.handoffs.changed()
+            or self.chat.changed()
+            or self.transcripts.changed()
+        )
 
     def forget(self) -> None:
         """What was looked at is not recorded: the next turn looks again."""

@@ -16,6 +16,7 @@ from swarmmemd.service.retention import Retention
 from swarmmemd.service.running import Running
 from swarmmemd.watch import WatchHealth
 from swarmmemd.watch.root import Backoff
+from swarmmemd.watchplan import Heard
 
 PULSE = 2.0
 """Seconds after which the loop comes round in any case: it looks at the clocks and after the watching threads."""
@@ -53,9 +54,10 @@ class Sweeps:
         self._losses = Backoff(1.0, 60.0)
         self._lost: str | None = None
         self._rounds = (
-            Round(self._workers, self._runtime, lambda: running.config.sweep.runtime_s / self._shorter),
-            Round(self._unheard_chats, self._chat, lambda: running.config.sweep.chat_s / self._shorter),
-            Round(self._workers, self._folder, lambda: running.config.sweep.directories_s / self._shorter),
+            Round(self._unheard, self._runtime, lambda: running.config.sweep.runtime_s / self._shorter),
+            Round(self._unheard, self._chat, lambda: running.config.sweep.chat_s / self._shorter),
+            Round(self._workers, self._summary, lambda: running.config.sweep.directories_s / self._shorter),
+            Round(self._unwatched, self._folder, lambda: running.config.sweep.directories_s / self._shorter),
             Round(self._workers, self._whole, lambda: running.config.sweep.full_s),
         )
 
@@ -144,7 +146,7 @@ class Sweeps:
         now = self._running.now()
         if worker not in self._hot and self._at_work(worker, now):
             self._hot.add(worker)
-            self._running.plan.heed_chat(worker, False)
+            self._running.plan.heed_writes(worker, False)
             self._running.agenda.at(self._hot_chats, beat(now, HOT))
             self._running.agenda.at(self._hot_transcripts, beat(now, 1.0))
 
@@ -154,8 +156,9 @@ class Sweeps:
         rest = {worker for worker in self._hot if not self._at_work(worker, now)}
         self._hot -= rest
         for worker in rest & self._running.turns.workers.keys():
-            self._running.plan.heed_chat(worker, True)
-            self._chat(worker)  # what came before it was heeded
+            self._running.plan.heed_writes(worker, True)
+            self._chat(worker)  # what came before they were heeded
+            self._runtime(worker)
         return beat(now, HOT) if self._hot else None
 
     def _hot_transcripts(self, now: float) -> float | None:
@@ -177,11 +180,24 @@ class Sweeps:
     def _workers(self) -> list[WorkerId]:
         return list(self._running.turns.workers)
 
-    def _unheard_chats(self) -> list[WorkerId]:
-        """The workers whose commits no hint tells of."""
-        workers = self._running.turns.workers
-        heard = frozenset() if self.polling else self._running.plan.hear_chats()
-        return [id for id, one in workers.items() if one.chat.elsewhere or id not in heard]
+    @property
+    def _heard(self) -> Heard:
+        return Heard() if self.polling else self._running.plan.heard()
+
+    def _unheard(self) -> list[WorkerId]:
+        """The workers of whom no hint tells each write to the chat and to `runtime.json`: also those at work."""
+        workers, heard = self._running.turns.workers, self._heard.writes
+        return [id for id, one in workers.items() if id not in heard or one.elsewhere]
+
+    def _unwatched(self) -> list[WorkerId]:
+        """The workers of whom handoffs or transcripts can come that no hint tells of."""
+        workers, heard = self._running.turns.workers, self._heard
+        watched = heard.handoffs & heard.folders
+        return [
+            id
+            for id, one in workers.items()
+            if id not in watched or one.handoffs.snapshots or one.transcripts.silent
+        ]
 
     def _look_if(self, changed: bool, worker: WorkerId) -> None:
         if changed:
@@ -195,18 +211,17 @@ class Sweeps:
         one = self._running.turns.workers.get(worker)
         self._look_if(one is not None and one.chat.changed(), worker)
 
-    def _folder(self, worker: WorkerId) -> None:
-        """What no hint tells of, and what was not heard because nobody listens."""
+    def _summary(self, worker: WorkerId) -> None:
+        """Nobody listens to the folders of missions."""
         running, one = self._running, self._running.turns.workers.get(worker)
-        if one is None:
-            return
-        mission = one.state.current.mission if one.state and one.state.current else None
+        current = one.state.current if one is not None and one.state is not None else None
+        mission = current.mission if current is not None else None
         if mission is not None and running.tree.memory.replaced_by_others(worker, mission):
             running.show_again(worker, mission)
-        handoffs = self.polling or one.handoffs.snapshots or not running.plan.hears_handoffs(worker)
-        transcripts = self.polling or one.transcripts.silent or not running.plan.hears(worker)
-        changed = (handoffs and one.handoffs.changed()) or (transcripts and one.transcripts.changed())
-        self._look_if(bool(changed), worker)
+
+    def _folder(self, worker: WorkerId) -> None:
+        one = self._running.turns.workers.get(worker)
+        self._look_if(one is not None and (one.handoffs.changed() or one.transcripts.changed()), worker)
 
     def _whole(self, worker: WorkerId) -> None:
         """Everything of the worker, as if no hint had ever come."""

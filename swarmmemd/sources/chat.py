@@ -20,7 +20,7 @@ from swarmmemd.derive.chat import keys
 from swarmmemd.layout import CHAT
 from swarmmemd.model import Absent, Unreadable, WorkerId
 from swarmmemd.observation import Chat, ChatFile, Mark, Message
-from swarmmemd.sources.file import YOUNG, Signature, Unchanged, age_of
+from swarmmemd.sources.file import YOUNG, Signature, Unchanged, age_of, has_another_name
 from swarmmemd.sources.rows import Row, Session, message
 from swarmmemd.state import ChatState, Heard
 
@@ -122,7 +122,7 @@ class ChatSource:
     ) -> Chat | Unchanged | Unreadable:
         try:
             _check(self.path)
-            self.elsewhere = _has_another_name(self.path)
+            self.elsewhere = has_another_name(self.path)
             uri = f"{self.path.absolute().as_uri()}?mode=ro"
             with closing(
                 sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_OWNER_COMMITS)
@@ -380,11 +380,6 @@ def _signature(path: str) -> Signature | None:
     except (OSError, ValueError):
         return None
     return Signature(found.st_size, found.st_mtime_ns, 0, found.st_ino, found.st_dev)
-
-
-def _has_another_name(path: Path) -> bool:
-    found = os.stat(path, follow_symlinks=False)
-    return mode.S_ISLNK(found.st_mode) or found.st_nlink > 1
 
 
 def _next_look(found: tuple[Signature | None, ...], now: float, wall: float) -> float | None:

@@ -43,12 +43,15 @@ class HandoffSource:
         self._links: set[str] = set()
         self.fresh: tuple[str, ...] = ()
         self.present: frozenset[str] = frozenset()
+        self.snapshots = False
+        """There are files in the folder that only some agents have."""
 
     def look(self, now: float, wall: float) -> tuple[HandoffFile, ...]:
         """The files that changed since the last look and stand still, in the order in which they were written."""
         self.due = None
         paths = self._paths()
         self.present = frozenset(name for _, name in paths)
+        self.snapshots = any(name.startswith(_FOLDERS[1]) for name in self.present)
         known = {name: why for name, why in self.troubles.items() if name in self.present}
         self.troubles = {**known, **dict.fromkeys(self._links, "a link, not followed")}
         self._seen = {name: one for name, one in self._seen.items() if name in self.present}
@@ -64,11 +67,6 @@ class HandoffSource:
         """The same, and the next look is due now."""
         self.forget()
         self._again(now)
-
-    @property
-    def snapshots(self) -> bool:
-        """Whether there are files in the folder that only some agents have."""
-        return any(name.startswith(_FOLDERS[1]) for name in self.present)
 
     def changed(self) -> bool:
         """Whether a stat shows anything that the last look did not: for the sweep."""

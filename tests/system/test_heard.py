@@ -130,8 +130,8 @@ def test_of_a_worker_that_comes_back_commits_are_heard_whatever_it_did_before(ho
     try:
         plan.arm(worker)
         plan.disarm(worker)
-        plan.heed_chat(worker, False)  # a last turn found it at work
+        plan.heed_writes(worker, False)  # a last turn found it at work
         plan.arm(worker)
-        assert plan.hear_chats() == {worker}
+        assert plan.heard().writes == {worker}
     finally:
         plan.close()
