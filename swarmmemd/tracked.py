@@ -99,11 +99,6 @@ class Tracked:
         return self.memory.obstacles + self.shared.obstacles
 
     @property
-    def elsewhere(self) -> bool:
-        """Whether its chat or `runtime.json` can be written by a name of which no watch of its folder tells."""
-        return self.runtime.elsewhere or self.chat.elsewhere
-
-    @property
     def due(self) -> float | None:
         """When a source or a file that waits has to be looked at again, monotonic; None for no need."""
         times = [self.runtime.due, self.handoffs.due, self.chat.due, self.transcripts.due]

@@ -9,7 +9,7 @@ from pathlib import Path
 from swarmmemd.derive.classify import IN_PROGRESS
 from swarmmemd.errors import StorageError
 from swarmmemd.model import WorkerId
-from swarmmemd.schedule import Round, beat
+from swarmmemd.schedule import PIECE, Round, beat
 from swarmmemd.service.canary import canary_of, tell
 from swarmmemd.service.members import Members
 from swarmmemd.service.retention import Retention
@@ -27,8 +27,8 @@ HOT = 0.25
 _WARM = 60.0
 """Seconds after its last change for which a chat counts as that of a worker at work: one that the control plane
 gave up on still answers."""
-_ARCHIVES = 16
-"""Missions that are looked at in a second."""
+_ARCHIVES = 80
+"""Missions that are looked at in one piece."""
 _JUMP = 5.0
 """Seconds by which the clocks may part before everything is looked at: sleep, or a clock that was set."""
 _LATE = 4.0
@@ -47,6 +47,9 @@ class Sweeps:
         self._health: WatchHealth | None = None
         self._hot: set[WorkerId] = set()
         """The workers at work. One becomes so in a turn, and is no more after a while."""
+        self._elsewhere: set[WorkerId] = set()
+        self._deeper: set[WorkerId] = set()
+        """The workers of whom something can be written where no watch tells of it."""
         self._profiles: tuple[int, ...] = ()
         self._listed_until = 0.0
         self._apart = running.clock.wall() - running.clock.monotonic()
@@ -142,8 +145,12 @@ class Sweeps:
     # Workers at work
 
     def looked_at(self, worker: WorkerId) -> None:
-        """The worker was looked at: if it is at work now, its chat is looked at often from now on."""
-        now = self._running.now()
+        """The worker was looked at: if it is at work now, its chat is looked at often from now on; and what can be
+        written unheard may be something else."""
+        now, one = self._running.now(), self._running.turns.workers.get(worker)
+        if one is not None:
+            _set(self._elsewhere, worker, one.runtime.elsewhere or one.chat.elsewhere)
+            _set(self._deeper, worker, one.handoffs.snapshots or one.transcripts.silent)
         if worker not in self._hot and self._at_work(worker, now):
             self._hot.add(worker)
             self._running.plan.heed_writes(worker, False)
@@ -186,18 +193,14 @@ class Sweeps:
 
     def _unheard(self) -> list[WorkerId]:
         """The workers of whom no hint tells each write to the chat and to `runtime.json`: also those at work."""
-        workers, heard = self._running.turns.workers, self._heard.writes
-        return [id for id, one in workers.items() if id not in heard or one.elsewhere]
+        return self._not_in(self._heard.writes - self._elsewhere)
 
     def _unwatched(self) -> list[WorkerId]:
         """The workers of whom handoffs or transcripts can come that no hint tells of."""
-        workers, heard = self._running.turns.workers, self._heard
-        watched = heard.handoffs & heard.folders
-        return [
-            id
-            for id, one in workers.items()
-            if id not in watched or one.handoffs.snapshots or one.transcripts.silent
-        ]
+        return self._not_in((self._heard.handoffs & self._heard.folders) - self._deeper)
+
+    def _not_in(self, heard: frozenset[WorkerId]) -> list[WorkerId]:
+        return sorted(self._running.turns.workers.keys() - heard)
 
     def _look_if(self, changed: bool, worker: WorkerId) -> None:
         if changed:
@@ -243,7 +246,7 @@ class Sweeps:
             workers, over = running.tree.shared.archived.look(_ARCHIVES, running.turns.workers)
             for worker in workers:
                 running.schedule.at(worker, now)
-        return beat(now, running.config.sweep.directories_s if over else 1.0)
+        return beat(now, running.config.sweep.directories_s if over else PIECE)
 
     # What all workers share
 
@@ -251,11 +254,12 @@ class Sweeps:
         """Lists the profiles where one came or went, or was put in the place of another: the root itself shows that."""
         running, sweep = self._running, self._running.config.sweep
         seen = _seen(running.config.profiles_root)
-        if seen != self._profiles or self.polling or now >= self._listed_until:
+        moved = seen != self._profiles or self.polling
+        if moved or now >= self._listed_until:
             self._profiles, self._listed_until = seen, now + sweep.full_s
             self._members.refresh()
-            for worker in running.plan.armed:
-                self._arm_again(worker)
+        for worker in running.plan.armed if moved else ():
+            self._arm_again(worker)
         return beat(now, sweep.directories_s / self._shorter)
 
     def sources(self, now: float) -> float:
@@ -270,6 +274,10 @@ class Sweeps:
         with suppress(StorageError):  # a full disk: the journal says so itself when it is written
             self._running.tree.journal.checkpoint()
         return beat(now, _CHECKPOINT_EVERY)
+
+
+def _set(workers: set[WorkerId], worker: WorkerId, on: bool) -> None:
+    (workers.add if on else workers.discard)(worker)
 
 
 def _seen(folder: Path) -> tuple[int, ...]:
