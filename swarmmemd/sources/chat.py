@@ -10,7 +10,6 @@ import sqlite3
 import stat as mode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +88,7 @@ class ChatSource:
         if self._seen is None:
             return _signature(self._files[0]) is not None
         # A commit changes one of these two, whatever its journal is: the third is there for a moment only.
-        return any(map(ne, map(_signature, self._files[:2]), self._seen[:2]))
+        return not all(map(_stands, self._files[:2], self._seen[:2]))
 
     def forget(self) -> None:
         """The next look reads again, whatever was seen before."""
@@ -380,6 +379,21 @@ def _signature(path: str) -> Signature | None:
     except (OSError, ValueError):
         return None
     return Signature(found.st_size, found.st_mtime_ns, 0, found.st_ino, found.st_dev)
+
+
+def _stands(path: str, seen: Signature | None) -> bool:
+    """Whether the file has that signature, None for no file. Asked all the time: nothing is made for it."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return seen is None
+    return (
+        seen is not None
+        and found.st_mtime_ns == seen.mtime_ns
+        and found.st_size == seen.size
+        and found.st_ino == seen.inode
+        and found.st_dev == seen.device
+    )
 
 
 def _next_look(found: tuple[Signature | None, ...], now: float, wall: float) -> float | None:

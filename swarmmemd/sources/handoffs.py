@@ -37,6 +37,11 @@ class HandoffSource:
         self._profile = os.fspath(profile)
         self._shared = os.fspath(shared)
         self._shared_name = f"handoffs/swarm/{worker}-latest.md"
+        self._places = (
+            f"{self._shared}/{self._shared_name}",
+            *(f"{self._profile}/{folder}" for folder in _FOLDERS),
+        )
+        """Where handoffs are, if there are any."""
         self._seen: dict[str, _Seen] = {}
         self.due: float | None = None
         self.troubles: dict[str, str] = {}
@@ -70,6 +75,8 @@ class HandoffSource:
 
     def changed(self) -> bool:
         """Whether a stat shows anything that the last look did not: for the sweep."""
+        if not self._seen and not any(map(_kind, self._places)):
+            return False  # so it is with most workers, and then nothing more is asked
         seen = {name: one.signature for name, one in self._seen.items()}
         return {name: found for path, name in self._paths() if (found := _stat(path))} != seen
 

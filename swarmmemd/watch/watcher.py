@@ -139,14 +139,14 @@ class Watcher:
         with self._lock:
             identity, reason = look(directory)
             root = self._home(key, directory)
-            self._change()
             if root.identity != identity or root.gone:
                 self._unschedule(root)
                 root.identity, root.reason = identity, reason
                 root.retry.reset()
-            if identity is None:
+            if identity is None and root.reason != reason:
                 root.reason = reason
-            elif root.watch is None and root.retry.ready(self._clock()):
+                self._change()
+            elif identity is not None and root.watch is None and root.retry.ready(self._clock()):
                 self._schedule(root)
             return self._answer(root)
 
@@ -309,11 +309,14 @@ class Watcher:
         """The root of the real directory, with the key in it; the key leaves another that it was in."""
         path = os.path.realpath(directory)
         _, old = self._wanted.get(key, (None, None))
-        if old is not None and old.path != path:
+        if old is not None and old.path == path:
+            self._wanted[key] = (directory, old)
+            return old
+        self._change()
+        if old is not None:
             self._leave(key, old)
         root = self._roots.setdefault(path, Root(path))
-        if key not in root.keys:
-            root.keys = (*root.keys, key)
+        root.keys = (*root.keys, key)
         self._wanted[key] = (directory, root)
         return root
 
