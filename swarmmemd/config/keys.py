@@ -124,7 +124,7 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("log.files", Kind.WHOLE, 5, "Files of the log in the state folder; 0 writes none.", most=100),
     Key("log.max_mb", Kind.WHOLE, 5, "MiB after which the next file of the log begins.", least=1, most=1024),
-    Key("sweep.runtime_s", Kind.SECONDS, 10.0, "Seconds between looks at each runtime.json.", most=_DAY),
+    Key("sweep.runtime_s", Kind.SECONDS, 10.0, "Seconds between looks at each runtime.json that can be written unheard.", most=_DAY),
     Key("sweep.chat_s", Kind.SECONDS, 5.0, "Seconds between looks at each chat database.", most=_DAY),
     Key("sweep.directories_s", Kind.SECONDS, 15.0, "Seconds between looks for new workers.", most=_DAY),
     Key("sweep.full_s", Kind.SECONDS, 60.0, "Seconds between full sweeps.", most=_DAY),
