@@ -27,7 +27,7 @@ HOT = 0.25
 _WARM = 60.0
 """Seconds after its last change for which a chat counts as that of a worker at work: one that the control plane
 gave up on still answers."""
-_ARCHIVES = 80
+_ARCHIVES = 50
 """Missions that are looked at in one piece."""
 _JUMP = 5.0
 """Seconds by which the clocks may part before everything is looked at: sleep, or a clock that was set."""
