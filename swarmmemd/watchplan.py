@@ -24,7 +24,7 @@ _HANDOFFS = "handoffs:"
 _WRITTEN = frozenset((RUNTIME, *CHAT))
 
 
-class Heard(msgspec.Struct, frozen=True):
+class Hinted(msgspec.Struct, frozen=True):
     """Of which workers a hint tells: what comes into the folder and what is closed there; each write to the chat and to
     `runtime.json`; a handoff, in the own folder, in the one in which that would appear, and in the shared one."""
 
@@ -48,8 +48,8 @@ class WatchPlan:
         self._nearest: dict[str, Path] = {}
         self._followed: dict[WorkerId, Path] = {}
         self._busy: set[WorkerId] = set()
-        self._heard = Heard()
-        self._heard_since = self._watcher.changes
+        self._hinted = Hinted()
+        self._hinted_since = self._watcher.changes
 
     def start(self) -> None:
         """Starts watching the roots. What cannot be watched is polled."""
@@ -82,18 +82,18 @@ class WatchPlan:
         (self._busy.discard if on else self._busy.add)(worker)
         self._watcher.heed(_WORKER + worker, _WRITTEN if on else frozenset())
 
-    def heard(self) -> Heard:
+    def hinted(self) -> Hinted:
         """What hints tell of each worker. It is asked all the time, so it is made anew only after a change."""
         changes = self._watcher.changes
-        if changes != self._heard_since:
-            self._heard, self._heard_since = self._hearing(), changes
-        return self._heard
+        if changes != self._hinted_since:
+            self._hinted, self._hinted_since = self._found_hinted(), changes
+        return self._hinted
 
-    def _hearing(self) -> Heard:
+    def _found_hinted(self) -> Hinted:
         hears = self._watcher.hears
         folders = frozenset(worker for worker in self._workers if hears(_WORKER + worker))
         heeded = (key for key in self._watcher.heeded_keys() if key.startswith(_WORKER))
-        return Heard(
+        return Hinted(
             folders=folders,
             writes=frozenset(WorkerId(key.removeprefix(_WORKER)) for key in heeded),
             handoffs=frozenset(filter(self._hears_handoffs, self._workers)),

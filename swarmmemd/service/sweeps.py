@@ -16,7 +16,7 @@ from swarmmemd.service.retention import Retention
 from swarmmemd.service.running import Running
 from swarmmemd.watch import WatchHealth
 from swarmmemd.watch.root import Backoff
-from swarmmemd.watchplan import Heard
+from swarmmemd.watchplan import Hinted
 
 PULSE = 2.0
 """Seconds after which the loop comes round in any case: it looks at the clocks and after the watching threads."""
@@ -188,19 +188,19 @@ class Sweeps:
         return list(self._running.turns.workers)
 
     @property
-    def _heard(self) -> Heard:
-        return Heard() if self.polling else self._running.plan.heard()
+    def _hinted(self) -> Hinted:
+        return Hinted() if self.polling else self._running.plan.hinted()
 
     def _unheard(self) -> list[WorkerId]:
         """The workers of whom no hint tells each write to the chat and to `runtime.json`: also those at work."""
-        return self._not_in(self._heard.writes - self._elsewhere)
+        return self._not_in(self._hinted.writes - self._elsewhere)
 
     def _unwatched(self) -> list[WorkerId]:
         """The workers of whom handoffs or transcripts can come that no hint tells of."""
-        return self._not_in((self._heard.handoffs & self._heard.folders) - self._deeper)
+        return self._not_in((self._hinted.handoffs & self._hinted.folders) - self._deeper)
 
-    def _not_in(self, heard: frozenset[WorkerId]) -> list[WorkerId]:
-        return sorted(self._running.turns.workers.keys() - heard)
+    def _not_in(self, hinted: frozenset[WorkerId]) -> list[WorkerId]:
+        return sorted(self._running.turns.workers.keys() - hinted)
 
     def _look_if(self, changed: bool, worker: WorkerId) -> None:
         if changed:
@@ -258,8 +258,9 @@ class Sweeps:
         if moved or now >= self._listed_until:
             self._profiles, self._listed_until = seen, now + sweep.full_s
             self._members.refresh()
-        for worker in running.plan.armed if moved else ():
-            self._arm_again(worker)
+            # The full sweep comes to each worker itself, and only to these.
+            for worker in running.plan.armed - (set() if moved else running.turns.workers.keys()):
+                self._arm_again(worker)
         return beat(now, sweep.directories_s / self._shorter)
 
     def sources(self, now: float) -> float:

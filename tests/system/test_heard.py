@@ -173,13 +173,13 @@ def test_what_is_heard_is_known_anew_when_a_folder_goes(home: Home) -> None:
     try:
         for worker in (one, two):
             plan.arm(worker)
-        assert plan.heard().folders == plan.heard().writes == {one, two}
+        assert plan.hinted().folders == plan.hinted().writes == {one, two}
         plan.heed_writes(one, False)
-        assert plan.heard().folders == {one, two}
-        assert plan.heard().writes == {two}
+        assert plan.hinted().folders == {one, two}
+        assert plan.hinted().writes == {two}
         (home.profiles / two).rename(home.profiles / "aside")
-        until(lambda: plan.heard().folders == {one}, "the word that nothing is heard of the folder")
-        assert plan.heard().writes == set()
+        until(lambda: plan.hinted().folders == {one}, "the word that nothing is heard of the folder")
+        assert plan.hinted().writes == set()
     finally:
         plan.close()
 
@@ -201,6 +201,6 @@ def test_of_a_worker_that_comes_back_commits_are_heard_whatever_it_did_before(ho
         plan.disarm(worker)
         plan.heed_writes(worker, False)  # a last turn found it at work
         plan.arm(worker)
-        assert plan.heard().writes == {worker}
+        assert plan.hinted().writes == {worker}
     finally:
         plan.close()
