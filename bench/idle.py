@@ -1,6 +1,6 @@
 """What the daemon costs while nothing happens: CPU time, memory, threads and descriptors. Linux only.
 
-    python -m bench.idle [--workers 20] [--seconds 60] [--folder DIR]
+    python -m bench.idle [--workers 20 1000] [--seconds 60] [--folder DIR]
 
 CPU time is the sum over the threads of what the scheduler counted, in nanoseconds; it begins a minute after the daemon
 has become ready, so that starting is no part of it: until then each chat that it has just met counts as changing.
@@ -26,8 +26,9 @@ _PATIENCE = 120.0
 
 
 class Idle(msgspec.Struct, frozen=True):
-    """`share` is percent of one core; `resident` is MiB."""
+    """`used` is seconds of CPU, `share` percent of one core; `resident` is MiB."""
 
+    used: float
     share: float
     resident: float
     threads: int
@@ -37,14 +38,19 @@ class Idle(msgspec.Struct, frozen=True):
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--workers", type=int, default=20)
+    parser.add_argument("--workers", type=int, nargs="+", default=[20], metavar="COUNT")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--folder", type=Path, default=Path(os.environ.get("TMPDIR", ".")))
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="swarmmemd-bench-", dir=given.folder) as name:
-        found = idle(Path(name).resolve(), given.workers, given.seconds)
-    print(f"{given.workers} idle workers, {given.seconds:.0f} s: {found.share:.4f} % of one core")
-    print(f"  {found.resident:.1f} MiB resident, {found.threads} threads, {found.descriptors} descriptors")
+    for workers in given.workers:
+        with tempfile.TemporaryDirectory(prefix="swarmmemd-bench-", dir=given.folder) as name:
+            found = idle(Path(name).resolve(), workers, given.seconds)
+        used = f"{found.used:.3f} s of CPU, {found.share:.4f} % of one core"
+        print(f"{workers} idle workers, {given.seconds:.0f} s: {used}")
+        print(
+            f"  {found.resident:.1f} MiB resident, {found.threads} threads, {found.descriptors} descriptors",
+            flush=True,
+        )
 
 
 def idle(home: Path, workers: int, seconds: float, warm: float = WARM) -> Idle:
@@ -58,6 +64,7 @@ def idle(home: Path, workers: int, seconds: float, warm: float = WARM) -> Idle:
         status = Path(f"/proc/{process.pid}/status").read_text()
         resident = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
         return Idle(
+            used=used,
             share=used / took * 100,
             resident=int(resident.split()[1]) / 1024,
             threads=len(list(Path(f"/proc/{process.pid}/task").iterdir())),

@@ -14,7 +14,7 @@ import os
 import stat as mode
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate
 from pathlib import Path
 from types import EllipsisType
 
@@ -500,23 +500,31 @@ def version_at(directory: Directory, name: str) -> Version | None:
 Versions = tuple[Version | None, ...]
 
 
-def versions_below(
-    root: Path, folders: Sequence[str], names: Iterable[str], known: Versions | None = None
-) -> Versions | None:
+def versions_below(root: Path, folders: Sequence[str], names: Iterable[str]) -> Versions | None:
     """The versions that stand there now, None for no file of its own, by stats alone: for a sweep, which decides
-    nothing by them. None where a folder on the way is none, or a link; where the `known` versions stand, they are
-    there, whatever the way."""
-    here = "/".join((os.fspath(root), *folders))
-    found = tuple([_version_of(f"{here}/{name}") for name in names])
-    if found == known:
-        return found
-    ways = accumulate(folders, "{}/{}".format, initial=os.fspath(root))
-    return found if all(_is_folder(way) for way in islice(ways, 1, None)) else None
+    nothing by them. None where a folder on the way is none, or a link."""
+    ways = list(accumulate(folders, "{}/{}".format, initial=os.fspath(root)))
+    if not all(map(_is_folder, ways[1:])):
+        return None
+    return tuple([_version_of(f"{ways[-1]}/{name}") for name in names])
 
 
-def stands(path: str, version: Version) -> bool:
-    """Whether this version stands there, by one stat: for a sweep."""
-    return _version_of(path) == version
+def stands(path: str, version: Version | None) -> bool:
+    """Whether this version stands there, None for no file of its own, by one stat: for a sweep, which makes nothing
+    for it."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return version is None
+    if not mode.S_ISREG(found.st_mode):
+        return version is None
+    return (
+        version is not None
+        and found.st_mtime_ns == version.mtime_ns
+        and found.st_size == version.size
+        and found.st_ino == version.inode
+        and found.st_dev == version.device
+    )
 
 
 def _is_folder(path: str) -> bool:

@@ -18,8 +18,8 @@ QUIET = 0.005
 _OVERFULL = 10_000
 _SLICE = 64
 """So many are looked at in one piece, if there is time for another: a hint does not wait long for a sweep."""
-_PIECE = 1.0
-"""Seconds from one piece to the next, at least: who wakes often wakes for little."""
+PIECE = 5.0
+"""Seconds from one piece to the next, at least: who wakes often wakes for little, and finds all caches cold."""
 
 T = TypeVar("T")
 Duty = Callable[[float], float | None]
@@ -166,7 +166,7 @@ class Round(Generic[T]):
             self._left = self._listed()
         period = self._period()
         if begins:
-            self._pieces = max(min(math.ceil(len(self._left) / _SLICE), int(period / _PIECE)), 1)
+            self._pieces = max(min(math.ceil(len(self._left) / _SLICE), int(period / PIECE)), 1)
             self._size = math.ceil(len(self._left) / self._pieces)
         piece, self._left = self._left[: self._size], self._left[self._size :]
         for one in piece:

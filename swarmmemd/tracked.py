@@ -111,8 +111,12 @@ class Tracked:
 
     def changed(self) -> bool:
         """Whether a stat shows what the last look did not: for the sweep."""
-        sources = (self.runtime, self.handoffs, self.chat, self.transcripts)
-        return any(source.changed() for source in sources)
+        return (
+            self.runtime.changed()
+            or self.handoffs.changed()
+            or self.chat.changed()
+            or self.transcripts.changed()
+        )
 
     def forget(self) -> None:
         """What was looked at is not recorded: the next turn looks again."""

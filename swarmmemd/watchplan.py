@@ -8,6 +8,8 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import msgspec
+
 from swarmmemd.config import Config
 from swarmmemd.layout import CANARY, CHAT, INBOX, MEMORY, RUNTIME, ledger, roster
 from swarmmemd.model import WorkerId, worker_id
@@ -19,7 +21,16 @@ PROFILES, LEDGER, REQUESTS, EVERYTHING = "profiles", "ledger", "requests", "ever
 
 _WORKER = "worker:"
 _HANDOFFS = "handoffs:"
-_CHAT = frozenset(CHAT)
+_WRITTEN = frozenset((RUNTIME, *CHAT))
+
+
+class Hinted(msgspec.Struct, frozen=True):
+    """Of which workers a hint tells: what comes into the folder and what is closed there; each write to the chat and to
+    `runtime.json`; a handoff, in the own folder, in the one in which that would appear, and in the shared one."""
+
+    folders: frozenset[WorkerId] = frozenset()
+    writes: frozenset[WorkerId] = frozenset()
+    handoffs: frozenset[WorkerId] = frozenset()
 
 
 class WatchPlan:
@@ -37,6 +48,8 @@ class WatchPlan:
         self._nearest: dict[str, Path] = {}
         self._followed: dict[WorkerId, Path] = {}
         self._busy: set[WorkerId] = set()
+        self._hinted = Hinted()
+        self._hinted_since = self._watcher.changes
 
     def start(self) -> None:
         """Starts watching the roots. What cannot be watched is polled."""
@@ -58,32 +71,35 @@ class WatchPlan:
         """Arms a worker's folder; again where another folder stands in its place."""
         self._workers.add(worker)
         armed = self._watcher.arm(_WORKER + worker, self._config.profiles_root / worker)
-        self.heed_chat(worker, worker not in self._busy)
+        self.heed_writes(worker, worker not in self._busy)
         return armed
 
-    def heed_chat(self, worker: WorkerId, on: bool) -> None:
-        """Whether a commit to the chat is hinted. Not of a worker at work: each of its writes would be an event. Of one
-        that is not armed nothing is noted: when it comes back, it begins anew."""
+    def heed_writes(self, worker: WorkerId, on: bool) -> None:
+        """Whether each write to the chat and to `runtime.json` is hinted, whoever keeps them open. Not of a worker at
+        work: each would be an event. Of one that is not armed nothing is noted: when it comes back, it begins anew."""
         if worker not in self._workers:
             return
         (self._busy.discard if on else self._busy.add)(worker)
-        self._watcher.heed(_WORKER + worker, _CHAT if on else frozenset())
+        self._watcher.heed(_WORKER + worker, _WRITTEN if on else frozenset())
 
-    def hears(self, worker: WorkerId) -> bool:
-        """Whether events come of the worker's folder."""
-        return self._watcher.hears(_WORKER + worker)
+    def hinted(self) -> Hinted:
+        """What hints tell of each worker. It is asked all the time, so it is made anew only after a change."""
+        changes = self._watcher.changes
+        if changes != self._hinted_since:
+            self._hinted, self._hinted_since = self._found_hinted(), changes
+        return self._hinted
 
-    def hear_chats(self) -> frozenset[WorkerId]:
-        """The workers of whom a commit to the chat is hinted."""
-        return frozenset(
-            WorkerId(key.removeprefix(_WORKER))
-            for key in self._watcher.heeded_keys()
-            if key.startswith(_WORKER)
+    def _found_hinted(self) -> Hinted:
+        hears = self._watcher.hears
+        folders = frozenset(worker for worker in self._workers if hears(_WORKER + worker))
+        heeded = (key for key in self._watcher.heeded_keys() if key.startswith(_WORKER))
+        return Hinted(
+            folders=folders,
+            writes=frozenset(WorkerId(key.removeprefix(_WORKER)) for key in heeded),
+            handoffs=frozenset(filter(self._hears_handoffs, self._workers)),
         )
 
-    def hears_handoffs(self, worker: WorkerId) -> bool:
-        """Whether events come of the folder with the worker's handoffs, or of the one in which it would appear, and of
-        the shared one."""
+    def _hears_handoffs(self, worker: WorkerId) -> bool:
         own = _HANDOFFS if worker in self._followed else _WORKER
         followed = worker in self._followed or self._watcher.hears_writes
         return followed and self._watcher.hears(own + worker) and self._watcher.hears("shared")

@@ -6,16 +6,31 @@ docs/contracts.md, "Shared memory".
 from collections.abc import Container
 from pathlib import Path
 
+import msgspec
+
 from swarmmemd import layout
-from swarmmemd.durable import Versions, versions_below
+from swarmmemd.durable import Versions, stands, versions_below
 from swarmmemd.journal import Journal
 from swarmmemd.layout import Place
 from swarmmemd.model import MissionId, WorkerId
 
 PARTS = (layout.SUMMARY, layout.EVENTS, layout.HANDOFF)
 """What is archived of a worker's mission."""
-_KNOWN = 512
+_KNOWN = 2048
 """Missions of which the very versions that were archived are known. Of older ones the times tell."""
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """What was archived of a worker's mission, and the folder that it was in."""
+
+    folder: str
+    parts: Versions
+
+    def stands(self) -> bool:
+        """Whether it is there, whatever the way. Asked all the time: nothing is made for it."""
+        return all(
+            stands(f"{self.folder}/{name}", part) for name, part in zip(PARTS, self.parts, strict=True)
+        )
 
 
 class Archived:
@@ -25,7 +40,7 @@ class Archived:
         self._root = root
         self._profiles = profiles
         self._journal = journal
-        self._known: dict[tuple[WorkerId, MissionId], Versions] = {}
+        self._known: dict[tuple[WorkerId, MissionId], _Known] = {}
         self._again: set[tuple[WorkerId, MissionId]] = set()
         self._believed = True
         """Copies as new as their parts count as true, those that another run has made too."""
@@ -66,7 +81,7 @@ class Archived:
         parts = self._parts(worker, mission)
         if parts is not None:
             self._known.pop((worker, mission), None)
-            self._known[worker, mission] = parts
+            self._know(worker, mission, parts)
         if len(self._known) > _KNOWN:
             del self._known[next(iter(self._known))]
 
@@ -75,23 +90,26 @@ class Archived:
         self._again.discard((worker, mission))
 
     def _changed(self, worker: WorkerId, mission: MissionId) -> bool:
-        key, parts = (worker, mission), self._parts(worker, mission)
-        if parts is None:
+        known = self._known.get((worker, mission))
+        if known is not None and known.stands():
             return False
-        known = self._known.get(key)
-        if known == parts:
+        parts = self._parts(worker, mission)
+        if parts is None:
             return False
         if known is None and self._believed and not self._is_newer(worker, mission, parts):
             if len(self._known) < _KNOWN:
-                self._known[key] = parts
+                self._know(worker, mission, parts)
             return False
-        self._again.add(key)
+        self._again.add((worker, mission))
         return True
+
+    def _know(self, worker: WorkerId, mission: MissionId, parts: Versions) -> None:
+        folder = layout.summary(mission).below(layout.profile(self._profiles, worker)).parent
+        self._known[worker, mission] = _Known(str(folder), parts)
 
     def _parts(self, worker: WorkerId, mission: MissionId) -> Versions | None:
         """The versions of the parts; None where there is no such folder."""
-        known = self._known.get((worker, mission))
-        return _versions(layout.profile(self._profiles, worker), layout.summary(mission), known)
+        return _versions(layout.profile(self._profiles, worker), layout.summary(mission))
 
     def _is_newer(self, worker: WorkerId, mission: MissionId, parts: Versions) -> bool:
         copies = _versions(self._root, layout.archived(mission, worker, layout.SUMMARY))
@@ -103,5 +121,5 @@ class Archived:
         )
 
 
-def _versions(root: Path, place: Place, known: Versions | None = None) -> Versions | None:
-    return versions_below(root, place.folders, PARTS, known)
+def _versions(root: Path, place: Place) -> Versions | None:
+    return versions_below(root, place.folders, PARTS)

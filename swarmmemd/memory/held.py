@@ -19,7 +19,8 @@ class OfMissions(Generic[_V]):
 
     def get(self, worker: WorkerId, mission: MissionId) -> _V | None:
         """The value; None where there is none."""
-        return self._values.get(worker, {}).get(mission)
+        values = self._values.get(worker)
+        return None if values is None else values.get(mission)
 
     def put(self, worker: WorkerId, mission: MissionId, value: _V) -> None:
         """Holds the value."""

@@ -131,7 +131,7 @@ class Summaries:
 
     def replaced_by_others(self, profiles_root: Path, worker: WorkerId, mission: MissionId) -> bool:
         """Whether the file is another one than we left, or lacks what was rescued: a stat, for the sweep."""
-        if self._unmerged.get((worker, mission)):
+        if self._unmerged and self._unmerged.get((worker, mission)):
             return True
         known = self._versions.get(worker, mission)
         if known is not None and stands(self._path(profiles_root, worker, mission), known):

@@ -9,13 +9,14 @@ from pathlib import Path
 from swarmmemd.derive.classify import IN_PROGRESS
 from swarmmemd.errors import StorageError
 from swarmmemd.model import WorkerId
-from swarmmemd.schedule import Round, beat
+from swarmmemd.schedule import PIECE, Round, beat
 from swarmmemd.service.canary import canary_of, tell
 from swarmmemd.service.members import Members
 from swarmmemd.service.retention import Retention
 from swarmmemd.service.running import Running
 from swarmmemd.watch import WatchHealth
 from swarmmemd.watch.root import Backoff
+from swarmmemd.watchplan import Hinted
 
 PULSE = 2.0
 """Seconds after which the loop comes round in any case: it looks at the clocks and after the watching threads."""
@@ -26,8 +27,8 @@ HOT = 0.25
 _WARM = 60.0
 """Seconds after its last change for which a chat counts as that of a worker at work: one that the control plane
 gave up on still answers."""
-_ARCHIVES = 16
-"""Missions that are looked at in a second."""
+_ARCHIVES = 50
+"""Missions that are looked at in one piece."""
 _JUMP = 5.0
 """Seconds by which the clocks may part before everything is looked at: sleep, or a clock that was set."""
 _LATE = 4.0
@@ -46,6 +47,9 @@ class Sweeps:
         self._health: WatchHealth | None = None
         self._hot: set[WorkerId] = set()
         """The workers at work. One becomes so in a turn, and is no more after a while."""
+        self._elsewhere: set[WorkerId] = set()
+        self._deeper: set[WorkerId] = set()
+        """The workers of whom something can be written where no watch tells of it."""
         self._profiles: tuple[int, ...] = ()
         self._listed_until = 0.0
         self._apart = running.clock.wall() - running.clock.monotonic()
@@ -53,9 +57,10 @@ class Sweeps:
         self._losses = Backoff(1.0, 60.0)
         self._lost: str | None = None
         self._rounds = (
-            Round(self._workers, self._runtime, lambda: running.config.sweep.runtime_s / self._shorter),
-            Round(self._unheard_chats, self._chat, lambda: running.config.sweep.chat_s / self._shorter),
-            Round(self._workers, self._folder, lambda: running.config.sweep.directories_s / self._shorter),
+            Round(self._unheard, self._runtime, lambda: running.config.sweep.runtime_s / self._shorter),
+            Round(self._unheard, self._chat, lambda: running.config.sweep.chat_s / self._shorter),
+            Round(self._workers, self._summary, lambda: running.config.sweep.directories_s / self._shorter),
+            Round(self._unwatched, self._folder, lambda: running.config.sweep.directories_s / self._shorter),
             Round(self._workers, self._whole, lambda: running.config.sweep.full_s),
         )
 
@@ -140,11 +145,15 @@ class Sweeps:
     # Workers at work
 
     def looked_at(self, worker: WorkerId) -> None:
-        """The worker was looked at: if it is at work now, its chat is looked at often from now on."""
-        now = self._running.now()
+        """The worker was looked at: if it is at work now, its chat is looked at often from now on; and what can be
+        written unheard may be something else."""
+        now, one = self._running.now(), self._running.turns.workers.get(worker)
+        if one is not None:
+            _set(self._elsewhere, worker, one.runtime.elsewhere or one.chat.elsewhere)
+            _set(self._deeper, worker, one.handoffs.snapshots or one.transcripts.silent)
         if worker not in self._hot and self._at_work(worker, now):
             self._hot.add(worker)
-            self._running.plan.heed_chat(worker, False)
+            self._running.plan.heed_writes(worker, False)
             self._running.agenda.at(self._hot_chats, beat(now, HOT))
             self._running.agenda.at(self._hot_transcripts, beat(now, 1.0))
 
@@ -154,8 +163,9 @@ class Sweeps:
         rest = {worker for worker in self._hot if not self._at_work(worker, now)}
         self._hot -= rest
         for worker in rest & self._running.turns.workers.keys():
-            self._running.plan.heed_chat(worker, True)
-            self._chat(worker)  # what came before it was heeded
+            self._running.plan.heed_writes(worker, True)
+            self._chat(worker)  # what came before they were heeded
+            self._runtime(worker)
         return beat(now, HOT) if self._hot else None
 
     def _hot_transcripts(self, now: float) -> float | None:
@@ -177,11 +187,20 @@ class Sweeps:
     def _workers(self) -> list[WorkerId]:
         return list(self._running.turns.workers)
 
-    def _unheard_chats(self) -> list[WorkerId]:
-        """The workers whose commits no hint tells of."""
-        workers = self._running.turns.workers
-        heard = frozenset() if self.polling else self._running.plan.hear_chats()
-        return [id for id, one in workers.items() if one.chat.elsewhere or id not in heard]
+    @property
+    def _hinted(self) -> Hinted:
+        return Hinted() if self.polling else self._running.plan.hinted()
+
+    def _unheard(self) -> list[WorkerId]:
+        """The workers of whom no hint tells each write to the chat and to `runtime.json`: also those at work."""
+        return self._not_in(self._hinted.writes - self._elsewhere)
+
+    def _unwatched(self) -> list[WorkerId]:
+        """The workers of whom handoffs or transcripts can come that no hint tells of."""
+        return self._not_in((self._hinted.handoffs & self._hinted.folders) - self._deeper)
+
+    def _not_in(self, hinted: frozenset[WorkerId]) -> list[WorkerId]:
+        return sorted(self._running.turns.workers.keys() - hinted)
 
     def _look_if(self, changed: bool, worker: WorkerId) -> None:
         if changed:
@@ -195,18 +214,17 @@ class Sweeps:
         one = self._running.turns.workers.get(worker)
         self._look_if(one is not None and one.chat.changed(), worker)
 
-    def _folder(self, worker: WorkerId) -> None:
-        """What no hint tells of, and what was not heard because nobody listens."""
+    def _summary(self, worker: WorkerId) -> None:
+        """Nobody listens to the folders of missions."""
         running, one = self._running, self._running.turns.workers.get(worker)
-        if one is None:
-            return
-        mission = one.state.current.mission if one.state and one.state.current else None
+        current = one.state.current if one is not None and one.state is not None else None
+        mission = current.mission if current is not None else None
         if mission is not None and running.tree.memory.replaced_by_others(worker, mission):
             running.show_again(worker, mission)
-        handoffs = self.polling or one.handoffs.snapshots or not running.plan.hears_handoffs(worker)
-        transcripts = self.polling or one.transcripts.silent or not running.plan.hears(worker)
-        changed = (handoffs and one.handoffs.changed()) or (transcripts and one.transcripts.changed())
-        self._look_if(bool(changed), worker)
+
+    def _folder(self, worker: WorkerId) -> None:
+        one = self._running.turns.workers.get(worker)
+        self._look_if(one is not None and (one.handoffs.changed() or one.transcripts.changed()), worker)
 
     def _whole(self, worker: WorkerId) -> None:
         """Everything of the worker, as if no hint had ever come."""
@@ -228,7 +246,7 @@ class Sweeps:
             workers, over = running.tree.shared.archived.look(_ARCHIVES, running.turns.workers)
             for worker in workers:
                 running.schedule.at(worker, now)
-        return beat(now, running.config.sweep.directories_s if over else 1.0)
+        return beat(now, running.config.sweep.directories_s if over else PIECE)
 
     # What all workers share
 
@@ -236,10 +254,12 @@ class Sweeps:
         """Lists the profiles where one came or went, or was put in the place of another: the root itself shows that."""
         running, sweep = self._running, self._running.config.sweep
         seen = _seen(running.config.profiles_root)
-        if seen != self._profiles or self.polling or now >= self._listed_until:
+        moved = seen != self._profiles or self.polling
+        if moved or now >= self._listed_until:
             self._profiles, self._listed_until = seen, now + sweep.full_s
             self._members.refresh()
-            for worker in running.plan.armed:
+            # The full sweep comes to each worker itself, and only to these.
+            for worker in running.plan.armed - (set() if moved else running.turns.workers.keys()):
                 self._arm_again(worker)
         return beat(now, sweep.directories_s / self._shorter)
 
@@ -255,6 +275,10 @@ class Sweeps:
         with suppress(StorageError):  # a full disk: the journal says so itself when it is written
             self._running.tree.journal.checkpoint()
         return beat(now, _CHECKPOINT_EVERY)
+
+
+def _set(workers: set[WorkerId], worker: WorkerId, on: bool) -> None:
+    (workers.add if on else workers.discard)(worker)
 
 
 def _seen(folder: Path) -> tuple[int, ...]:

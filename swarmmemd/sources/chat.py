@@ -11,7 +11,6 @@ import stat as mode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from swarmmemd.derive.chat import keys
 from swarmmemd.layout import CHAT
 from swarmmemd.model import Absent, Unreadable, WorkerId
 from swarmmemd.observation import Chat, ChatFile, Mark, Message
-from swarmmemd.sources.file import YOUNG, Signature, Unchanged, age_of
+from swarmmemd.sources.file import YOUNG, Signature, Unchanged, age_of, has_another_name
 from swarmmemd.sources.rows import Row, Session, message
 from swarmmemd.state import ChatState, Heard
 
@@ -90,7 +89,7 @@ class ChatSource:
         if self._seen is None:
             return _signature(self._files[0]) is not None
         # A commit changes one of these two, whatever its journal is: the third is there for a moment only.
-        return any(map(ne, map(_signature, self._files[:2]), self._seen[:2]))
+        return not all(map(_stands, self._files[:2], self._seen[:2]))
 
     def forget(self) -> None:
         """The next look reads again, whatever was seen before."""
@@ -123,7 +122,7 @@ class ChatSource:
     ) -> Chat | Unchanged | Unreadable:
         try:
             _check(self.path)
-            self.elsewhere = _has_another_name(self.path)
+            self.elsewhere = has_another_name(self.path)
             uri = f"{self.path.absolute().as_uri()}?mode=ro"
             with closing(
                 sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_OWNER_COMMITS)
@@ -382,9 +381,19 @@ def _signature(path: str) -> Signature | None:
     return Signature(found.st_size, found.st_mtime_ns, 0, found.st_ino, found.st_dev)
 
 
-def _has_another_name(path: Path) -> bool:
-    found = os.stat(path, follow_symlinks=False)
-    return mode.S_ISLNK(found.st_mode) or found.st_nlink > 1
+def _stands(path: str, seen: Signature | None) -> bool:
+    """Whether the file has that signature, None for no file. Asked all the time: nothing is made for it."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return seen is None
+    return (
+        seen is not None
+        and found.st_mtime_ns == seen.mtime_ns
+        and found.st_size == seen.size
+        and found.st_ino == seen.inode
+        and found.st_dev == seen.device
+    )
 
 
 def _next_look(found: tuple[Signature | None, ...], now: float, wall: float) -> float | None:

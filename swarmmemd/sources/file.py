@@ -71,6 +71,12 @@ def is_same(found: os.stat_result, seen: Signature) -> bool:
     )
 
 
+def has_another_name(path: str | Path) -> bool:
+    """Whether it is a link, or has a second one. Raises OSError."""
+    found = os.stat(path, follow_symlinks=False)
+    return mode.S_ISLNK(found.st_mode) or found.st_nlink > 1
+
+
 class FileSource(Generic[T]):
     """One file and the value parsed from it.
 
@@ -89,6 +95,8 @@ class FileSource(Generic[T]):
         self.failing_since: float | None = None
         self.read_at: float | None = None
         self.last_error: str | None = None
+        self.elsewhere = False
+        """The file has another name as well, by which it is written: whoever watches its folder hears nothing."""
         self._parse = parse
         self._seen: Signature | None = None
         self._hash = b""
@@ -121,6 +129,7 @@ class FileSource(Generic[T]):
 
     def _read(self, now: float, wall: float) -> T | Unchanged | Unreadable:
         try:
+            self.elsewhere = has_another_name(self._place)
             data, found = read_still(self.path, SIZE_LIMIT)
         except (OSError, ValueError) as error:
             return self._failed(now, _reason(error))

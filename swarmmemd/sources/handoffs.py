@@ -37,18 +37,26 @@ class HandoffSource:
         self._profile = os.fspath(profile)
         self._shared = os.fspath(shared)
         self._shared_name = f"handoffs/swarm/{worker}-latest.md"
+        self._places = (
+            f"{self._shared}/{self._shared_name}",
+            *(f"{self._profile}/{folder}" for folder in _FOLDERS),
+        )
+        """Where handoffs are, if there are any."""
         self._seen: dict[str, _Seen] = {}
         self.due: float | None = None
         self.troubles: dict[str, str] = {}
         self._links: set[str] = set()
         self.fresh: tuple[str, ...] = ()
         self.present: frozenset[str] = frozenset()
+        self.snapshots = False
+        """There are files in the folder that only some agents have."""
 
     def look(self, now: float, wall: float) -> tuple[HandoffFile, ...]:
         """The files that changed since the last look and stand still, in the order in which they were written."""
         self.due = None
         paths = self._paths()
         self.present = frozenset(name for _, name in paths)
+        self.snapshots = any(name.startswith(_FOLDERS[1]) for name in self.present)
         known = {name: why for name, why in self.troubles.items() if name in self.present}
         self.troubles = {**known, **dict.fromkeys(self._links, "a link, not followed")}
         self._seen = {name: one for name, one in self._seen.items() if name in self.present}
@@ -65,13 +73,10 @@ class HandoffSource:
         self.forget()
         self._again(now)
 
-    @property
-    def snapshots(self) -> bool:
-        """Whether there are files in the folder that only some agents have."""
-        return any(name.startswith(_FOLDERS[1]) for name in self.present)
-
     def changed(self) -> bool:
         """Whether a stat shows anything that the last look did not: for the sweep."""
+        if not self._seen and not any(map(_kind, self._places)):
+            return False  # so it is with most workers, and then nothing more is asked
         seen = {name: one.signature for name, one in self._seen.items()}
         return {name: found for path, name in self._paths() if (found := _stat(path))} != seen
 

@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import os
 import stat as mode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from math import inf
 from pathlib import Path
@@ -64,6 +64,19 @@ class _Matches(msgspec.Struct):
             self.troubles[_encodable(path)] = why
 
 
+class _Beginnings:
+    """The names in one folder with which globs begin."""
+
+    def __init__(self, folder: Path, globs: Iterable[str]) -> None:
+        names = {glob.partition("/")[0] for glob in globs}
+        self._any = any(not _MAGIC.isdisjoint(name) for name in names)
+        self._paths = tuple(f"{folder}/{name}" for name in names)
+
+    def may_be(self) -> bool:
+        """False where it is known that nothing has one of the names."""
+        return self._any or any(map(_may_be, self._paths))
+
+
 class TranscriptSource:
     """The transcripts of one worker. Raises nothing: what cannot be read is in `troubles`, by its path.
 
@@ -74,10 +87,9 @@ class TranscriptSource:
 
     def __init__(self, profile: Path, globs: tuple[str, ...]) -> None:
         self._profile = profile
-        self._place = os.fspath(profile)
         self._globs = globs
-        self._beginnings = tuple({glob.partition("/")[0] for glob in globs})
-        self._deeper = tuple({glob.partition("/")[0] for glob in globs if "/" in glob})
+        self._beginnings = _Beginnings(profile, globs)
+        self._deeper = _Beginnings(profile, [glob for glob in globs if "/" in glob])
         self._files: dict[str, _File] = {}
         self._renamed: dict[_Inode, str] = {}
         self._former: dict[_Inode, str] = {}
@@ -101,7 +113,7 @@ class TranscriptSource:
         texts = self._gone(matches, positions)
         self._files = self._known(matches, now)
         self.present = frozenset(matches.files)
-        self.silent = bool(self.present) or self._may_begin(self._deeper)
+        self.silent = bool(self.present) or self._deeper.may_be()
         inodes = {(known.device, known.inode): known for known in positions.values()}
         budget = _LOOK
         for name, found in sorted(matches.files.items(), key=lambda item: (item[1].mtime_ns, item[0])):
@@ -126,6 +138,8 @@ class TranscriptSource:
 
     def changed(self) -> bool:
         """Whether a stat shows anything that the last look did not: for the sweep."""
+        if not (self._files or self._renamed or self._beginnings.may_be()):
+            return False  # so it is with most workers, and then nothing more is asked
         matches = self._matches()
         self._follow(matches)
         return matches.files != {name: file.signature for name, file in self._files.items()}
@@ -235,7 +249,7 @@ class TranscriptSource:
 
     def _matches(self) -> _Matches:
         matches = _Matches({}, {})
-        if not self._may_begin(self._beginnings):
+        if not self._beginnings.may_be():
             return matches
         try:
             with Directory.root(self._profile) as root:
@@ -251,10 +265,6 @@ class TranscriptSource:
             matches.files = dict(newest[-_MOST_FILES:])
             matches.troubles["transcripts"] = why
         return matches
-
-    def _may_begin(self, names: tuple[str, ...]) -> bool:
-        """False where nothing has one of these names with which globs begin: of most workers there is nothing."""
-        return any(not _MAGIC.isdisjoint(name) or _may_be(f"{self._place}/{name}") for name in names)
 
 
 class _Reading:

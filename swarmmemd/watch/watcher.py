@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -104,7 +105,10 @@ class Watcher:
         self._owed: deque[str] = deque(maxlen=16)  # reasons for the call of `lost` that `check` makes
         self._again: list[str] = []  # keys that `check` hints
         self._unverified = False
-        self._count: _Count | None = None  # as long as it holds
+        self._numbers = count(1)
+        self.changes = 0
+        """Another number after all that can change what is heard: who asks that all the time asks anew only then."""
+        self._count: tuple[int, _Count] = (-1, _Count(0, 0, ()))  # and the changes that it is the count of
         self._audit_at = 0.0
         self._foreign: dict[int, str] = {}  # device -> type of a file system to poll, "" if it is a local one
         self._opening = Backoff(60, 3600)  # no inotify instance to be had
@@ -135,14 +139,14 @@ class Watcher:
         with self._lock:
             identity, reason = look(directory)
             root = self._home(key, directory)
-            self._count = None
             if root.identity != identity or root.gone:
                 self._unschedule(root)
                 root.identity, root.reason = identity, reason
                 root.retry.reset()
-            if identity is None:
+            if identity is None and root.reason != reason:
                 root.reason = reason
-            elif root.watch is None and root.retry.ready(self._clock()):
+                self._change()
+            elif identity is not None and root.watch is None and root.retry.ready(self._clock()):
                 self._schedule(root)
             return self._answer(root)
 
@@ -151,7 +155,7 @@ class Watcher:
         with self._lock:
             _, root = self._wanted.pop(key, (None, None))
             if root is not None:
-                self._count = None
+                self._change()
                 self._leave(key, root)
 
     def heed(self, key: str, names: frozenset[str]) -> None:
@@ -162,6 +166,7 @@ class Watcher:
             if root is None or root.heeded.get(key, frozenset()) == names:
                 return
             root.heed(key, names)
+            self._change()
             if root.watch is not None and not root.gone:
                 try:
                     root.watch.heed()
@@ -235,9 +240,14 @@ class Watcher:
             self._dead = False
             self._death_alarm.detach()
 
+    def _change(self) -> None:
+        self.changes = next(self._numbers)  # of two threads each has its own
+
     # -- called from watching threads: no lock, no exception
 
     def _mark(self, key: str, name: str) -> None:
+        if not name:
+            self._change()  # the directory can be gone
         try:
             self._hint(key, name)
         except Exception as error:
@@ -269,7 +279,8 @@ class Watcher:
             self._why_poll = text(error)
             self._opening.failed(self._clock())
             return
-        self._why_poll, self._fatal, self._dead, self._count = "", "", False, None
+        self._why_poll, self._fatal, self._dead = "", "", False
+        self._change()
         for root in self._roots.values():
             root.retry.reset()
             if root.identity is not None:
@@ -289,7 +300,8 @@ class Watcher:
             listener.close()
         for root in self._roots.values():
             root.forget_watch()
-        self._why_poll, self._orphans, self._unverified, self._count = why, False, False, None
+        self._why_poll, self._orphans, self._unverified = why, False, False
+        self._change()
 
     # -- one directory
 
@@ -297,11 +309,14 @@ class Watcher:
         """The root of the real directory, with the key in it; the key leaves another that it was in."""
         path = os.path.realpath(directory)
         _, old = self._wanted.get(key, (None, None))
-        if old is not None and old.path != path:
+        if old is not None and old.path == path:
+            self._wanted[key] = (directory, old)
+            return old
+        self._change()
+        if old is not None:
             self._leave(key, old)
         root = self._roots.setdefault(path, Root(path))
-        if key not in root.keys:
-            root.keys = (*root.keys, key)
+        root.keys = (*root.keys, key)
         self._wanted[key] = (directory, root)
         return root
 
@@ -321,7 +336,7 @@ class Watcher:
     def _schedule(self, root: Root) -> None:
         if self._listener is None:
             return
-        self._count = None
+        self._change()
         reason = self._unwatchable(root)
         if reason:
             self._refuse(root, reason)
@@ -367,13 +382,13 @@ class Watcher:
         self._refuse(root, text(error))
 
     def _refuse(self, root: Root, reason: str) -> None:
-        self._count = None
+        self._change()
         root.forget_watch()
         root.reason = reason
         root.retry.failed(self._clock())
 
     def _unschedule(self, root: Root) -> None:
-        self._count = None
+        self._change()
         if root.watch is not None:
             with suppress(Exception):
                 root.watch.end()
@@ -466,8 +481,9 @@ class Watcher:
         self._again += root.keys
 
     def _counted(self) -> "_Count":
-        """Of all directories, where something was armed or disarmed since it was counted last."""
-        if self._count is None:
+        """Of all directories, where something changed since it was counted last."""
+        changes = self.changes
+        if self._count[0] != changes:
             armed, polled, reasons = 0, 0, set()
             for root in self._roots.values():
                 if root.watch is not None:
@@ -475,8 +491,8 @@ class Watcher:
                 elif self._listener is None or root.reason:
                     polled += len(root.keys)
                     reasons.add(root.reason)
-            self._count = _Count(armed, polled, tuple(sorted(reasons)))
-        return self._count
+            self._count = (changes, _Count(armed, polled, tuple(sorted(reasons))))
+        return self._count[1]
 
     def _health(self) -> WatchHealth:
         count = self._counted()

@@ -20,6 +20,7 @@ from swarmmemd.durable import (
     private_directory,
     read_file,
     replace,
+    stands,
     sweep_temporaries,
     version_at,
     versions_below,
@@ -372,6 +373,12 @@ def test_versions_by_stats_alone_follow_no_link(tmp_path: Path) -> None:
     assert versions_below(tmp_path, ("a", "c"), ("file", "missing")) is None
     (tmp_path / "link").symlink_to(tmp_path / "a")
     assert versions_below(tmp_path, ("link", "b"), ("file", "missing")) is None
-    assert versions_below(tmp_path, ("link", "b"), ("file", "missing"), known) == known
+    assert all(map(stands, (f"{tmp_path}/link/b/file", f"{tmp_path}/link/b/missing"), known))
     (there / "missing").symlink_to(there / "file")
     assert versions_below(tmp_path, ("a", "b"), ("file", "missing")) == known
+    assert stands(f"{there}/missing", None)
+    (there / "missing").unlink()
+    (there / "missing").write_text("x")
+    assert not stands(f"{there}/missing", None)
+    (there / "file").write_text("other")
+    assert not stands(f"{there}/file", known[0])

@@ -1,11 +1,12 @@
 """What the daemon hears of, with sweeps so seldom that they find nothing; docs/architecture.md, "Watching"."""
 
+import json
 import os
 import re
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -115,6 +116,74 @@ def test_what_came_into_the_shared_folder_before_it_was_watched_is_found(home: H
         until(lambda: "handoff-written" in home.types("one"), "the handoff")
 
 
+@pytest.mark.parametrize(
+    ("before", "sweeps"),
+    [
+        pytest.param(
+            "blocked",
+            _SELDOM,
+            id="not at work: heard",
+            marks=pytest.mark.skipif(sys.platform != "linux", reason="writes are heard there only"),
+        ),
+        pytest.param("in_progress", [*_SELDOM, "--sweep-runtime-s", "1"], id="at work: swept"),
+    ],
+)
+def test_a_runtime_that_its_writer_keeps_open_is_read(home: Home, before: str, sweeps: list[str]) -> None:
+    home.write("one", dispatched("m1", checkpointStatus=before))
+    with home.runtime("one").open("r+b", buffering=0) as kept, running(home, *sweeps):
+        until(
+            lambda: any((home.state / CANARY).glob("one")), "the canary, which comes after the first sweeps"
+        )
+        home.looked_at()
+        kept.write(json.dumps(dispatched("m2", lastDispatchAt=1_777_000_100_000)).encode())
+        kept.truncate()
+        until(lambda: any(event["missionId"] == "m2" for event in home.events()), "the next mission")
+
+
+@pytest.mark.parametrize("link", [Path.hardlink_to, Path.symlink_to], ids=["a second name", "a link"])
+def test_a_runtime_that_is_written_by_another_name_is_swept(
+    home: Home, tmp_path: Path, link: Callable[[Path, Path], None]
+) -> None:
+    elsewhere = tmp_path / "elsewhere.json"
+    elsewhere.write_text(json.dumps(dispatched("m1", checkpointStatus="blocked")))
+    home.runtime("one").parent.mkdir(parents=True)
+    link(home.runtime("one"), elsewhere)
+    with running(home, *_SELDOM, "--sweep-runtime-s", "1"):
+        until(
+            lambda: any((home.state / CANARY).glob("one")), "the canary, which comes after the first sweeps"
+        )
+        home.looked_at()
+        elsewhere.write_text(json.dumps(dispatched("m2", lastDispatchAt=1_777_000_100_000)))
+        until(lambda: any(event["missionId"] == "m2" for event in home.events()), "the next mission")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="writes are heard there only")
+def test_what_is_heard_is_known_anew_when_a_folder_goes(home: Home) -> None:
+    config = Config(
+        profiles_root=home.profiles,
+        workspace_root=home.workspace,
+        shared_root=home.shared,
+        state_dir=home.state,
+    )
+    one, two = WorkerId("one"), WorkerId("two")
+    for worker in (one, two):
+        (home.profiles / worker).mkdir()
+    plan = WatchPlan(config, Wake())
+    plan.start()
+    try:
+        for worker in (one, two):
+            plan.arm(worker)
+        assert plan.hinted().folders == plan.hinted().writes == {one, two}
+        plan.heed_writes(one, False)
+        assert plan.hinted().folders == {one, two}
+        assert plan.hinted().writes == {two}
+        (home.profiles / two).rename(home.profiles / "aside")
+        until(lambda: plan.hinted().folders == {one}, "the word that nothing is heard of the folder")
+        assert plan.hinted().writes == set()
+    finally:
+        plan.close()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="writes are heard there only")
 def test_of_a_worker_that_comes_back_commits_are_heard_whatever_it_did_before(home: Home) -> None:
     config = Config(
@@ -130,8 +199,8 @@ def test_of_a_worker_that_comes_back_commits_are_heard_whatever_it_did_before(ho
     try:
         plan.arm(worker)
         plan.disarm(worker)
-        plan.heed_chat(worker, False)  # a last turn found it at work
+        plan.heed_writes(worker, False)  # a last turn found it at work
         plan.arm(worker)
-        assert plan.hear_chats() == {worker}
+        assert plan.hinted().writes == {worker}
     finally:
         plan.close()

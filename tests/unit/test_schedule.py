@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarmmemd.model import WorkerId
-from swarmmemd.schedule import QUIET, Agenda, Round, Schedule, Wake, beat
+from swarmmemd.schedule import PIECE, QUIET, Agenda, Round, Schedule, Wake, beat
 
 ONE, TWO, THREE = WorkerId("one"), WorkerId("two"), WorkerId("three")
 
@@ -186,6 +186,15 @@ def test_each_comes_up_once_in_a_period(count: int, period: float) -> None:
     for times in looks.values():
         gaps = [after - before for before, after in pairwise(times)]
         assert max(gaps) == pytest.approx(period)
+
+
+@pytest.mark.parametrize("period", [1.0, 5.0, 15.0, 60.0])
+def test_pieces_come_no_more_often_than_is_worth_waking_for(period: float) -> None:
+    sweep: Round[int] = Round(lambda: range(1000), lambda _: None, lambda: period)
+    times = [0.0]
+    for _ in range(50):
+        times.append(sweep(times[-1]))
+    assert min(after - before for before, after in pairwise(times)) == pytest.approx(min(PIECE, period))
 
 
 def test_who_comes_later_is_looked_at_in_the_next_round() -> None:
