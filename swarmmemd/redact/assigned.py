@@ -31,8 +31,8 @@ _NAME = rf"""
 _SUFFIX = r"""(?:[_-]?\d{1,2}
   | [_-](?:prod|production|dev|test|staging|live|local|old|new|base|value|text|plain|raw|default|admin|root|db))?"""
 _NAMED = re.compile(rf"(?:{_NAME}){_SUFFIX}(?![A-Za-z0-9])", re.IGNORECASE | re.VERBOSE)
-_SEPARATORS = ("_", "-", ".", " ")
-_LONGEST_WORD = len(_KEY_WORDS[0])
+_KEY = re.compile(rf"(?:{'|'.join(_KEY_WORDS)})[_\-.\ ]?key\Z")
+_LONGEST_KEY = len(f"{_KEY_WORDS[0]}_key")
 
 _ASSIGNED = re.compile(
     r"""(?P<closed>(?P<quote>\\{0,7}["'`])\]?|\*\*|__|\?)?
@@ -46,7 +46,8 @@ _ASSIGNED = re.compile(
 )
 _FLAG = re.compile(r"(?:\\{0,7}[\"'`])?(?:[ \t]{1,4}|[\"'],[ \t]{0,4}[\"'])(?P<open>\\{0,7}[\"'`])?")
 _BARE = re.compile(
-    r"""(?:[^\s"'`<>\\,;&|，。：；、）】」]
+    r"""[^\s"'`<>\\,;&|，。：；、）】」]{1,8191}+(?=[\s"'`<>|，。：；、）】」]|\Z)      # most are no more than that
+      | (?:[^\s"'`<>\\,;&|，。：；、）】」]
       | [,;](?!\s|$|\\n|[\w.\-\x20"'\\]{1,40}[=:]) | &(?!\#?\w{1,8};|&|\s|$|[\w.%\[\]-]{1,64}=)
       | \\u(?!00(?:26|22|27|3[ce]))[0-9a-f]{4} | \\\\(?![nrtu"'\\]) ){1,8192}""",
     re.IGNORECASE | re.VERBOSE,
@@ -72,8 +73,9 @@ _MAYBE = re.compile(
         | (?:\*\*[ \t]{{0,4}})?(?:[fbru]{{0,2}}(?={_QUOTE}))?
           (?: \\{{0,7}}(?P<quote>["'`])(?!(?:(?!(?P=quote))[^\\]){{0,5}}(?P=quote))
             | (?=[^\s"'`<>]{{6}})
-              (?: (?P<sure>{_EVEN}{{0,255}}+{_ODD}|[a-z]{{20}})
-                | (?(password)(?P<long>[^\s"'`<>]{{20}})|(?!))
+              (?!\[redacted:)
+              (?: (?(password)(?P<long>[^\s"'`<>]{{20}})|(?!))
+                | (?P<sure>{_EVEN}{{0,255}}+{_ODD}|[a-z]{{20}})
                 | (?P<word>[a-z]{{6,19}}+)
                 | ) )))
     """,
@@ -141,20 +143,17 @@ def _names(text: str, folded: str) -> Iterator[re.Match[str]]:
             continue
         if end <= at:
             continue
-        begun = _key_begins(folded, start) if maybe[1] == "key" else start
+        begun = _key_begins(folded, end) if maybe[1] == "key" else start
         name = _NAMED.match(text, begun) if begun >= at else None
         if name is not None and name.end() >= end:
             at = name.end()
             yield name
 
 
-def _key_begins(folded: str, at: int) -> int:
-    """Where the name begins whose `key` stands at `at`; -1 where that is no name of ours."""
-    end = at - 1 if folded[at - 1 : at] in _SEPARATORS else at
-    before = folded[max(0, end - _LONGEST_WORD) : end]
-    if not before.endswith(_KEY_WORDS):
-        return -1
-    return end - len(next(word for word in _KEY_WORDS if before.endswith(word)))
+def _key_begins(folded: str, end: int) -> int:
+    """Where the name begins whose `key` ends at `end`; -1 where that is no name of ours."""
+    found = _KEY.search(folded, max(0, end - _LONGEST_KEY), end)
+    return found.start() if found else -1
 
 
 def _may_be_one(maybe: re.Match[str], text: str) -> bool:
@@ -189,7 +188,7 @@ class _Reader:
         end = _closing(self.text, start, found["open"]) if found["open"] else None
         if end is not None:
             return _Value(start, end, True, self.text[start:end])
-        if found["open"] is None and found.groupdict().get("quote"):
+        if found["open"] is None and found.re is _ASSIGNED and found["quote"]:
             scalar = _SCALAR.match(self.text, start)
             return scalar and _Value(*scalar.span(), False, scalar[0][:_JUDGED])
         if start >= self._reach:
@@ -258,8 +257,7 @@ def _ends_a_string(text: str, found: re.Match[str]) -> bool:
     opening: str = found["open"] or ""
     if not opening.endswith('"') or not _closes(text, found.end()):
         return False
-    groups = found.groupdict()
-    return groups.get("sign") is None or groups.get("quote") != opening
+    return found.re is _FLAG or found["sign"] is None or found["quote"] != opening
 
 
 def _closing(text: str, start: int, opening: str) -> int | None:

@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -78,7 +79,8 @@ class Redactor:
         for _ in range(_PASSES):
             counts.update(span.kind for span in spans)
             text = _replaced(text, spans)
-            spans = self._spans(text, rules_in(text))
+            rules = _rules_after(rules, spans, text)
+            spans = self._spans(text, rules)
             if not spans:
                 break
         return Redacted(text, dict(counts))
@@ -184,6 +186,8 @@ class Redactor:
         """Without what is allowed, and what begins in an image by chance."""
         allowed = Places(_merged(chain.from_iterable(_occurrences(text, one) for one in self._allow)))
         images = Places(_merged(quiet(text)))
+        if not allowed and not images:
+            return spans
         return [
             span
             for span in spans
@@ -197,6 +201,8 @@ class Redactor:
     def _outside_of_markers(self, text: str, spans: Sequence[Span]) -> list[Span]:
         """A marker is replaced with all that stands round it, or not at all."""
         markers = Places(one.span() for one in MARKER.finditer(text))
+        if not markers:
+            return spans
         result = []
         for span in spans:
             inside = markers.overlapping(span.start, span.end)
@@ -267,10 +273,28 @@ def rules_in_json(text: str) -> tuple[Rule, ...]:
 
 
 def _hinted(rule: Rule, compared: str) -> bool:
+    if rule.stem not in compared:
+        return False
     for hint in rule.hints:
         if hint in compared:
             return rule.gate is None or rule.gate.search(compared) is not None
     return False
+
+
+def _rules_after(rules: Sequence[Rule], spans: Sequence[Span], text: str) -> Sequence[Rule]:
+    """Those for `text`, what became of a text for which `rules` were, when the spans were replaced.
+
+    What is replaced only goes: a hint that was not there before is one within a marker, as none holds a bracket.
+    """
+    if any(span.quote for span in spans):
+        return rules_in(text)
+    new = (rule for kind in {span.kind for span in spans} for rule in _rules_in_marker(kind))
+    return tuple(dict.fromkeys((*rules, *new)))
+
+
+@cache
+def _rules_in_marker(kind: str) -> tuple[Rule, ...]:
+    return rules_in(f"[REDACTED:{kind}]")
 
 
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|/)")

@@ -1,6 +1,7 @@
 """Whether a value that was given to a name like `password` is a secret, or a placeholder, a reference, prose. Pure."""
 
 import re
+from functools import lru_cache
 
 SHORTEST = 6
 """Shorter values are left: they are words and numbers far more often than secrets."""
@@ -85,6 +86,7 @@ def secret_in_quotes(value: str) -> bool:
     return not (len(words) > 2 and _PROSE.search(value) and not any(c.isdigit() for c in value))
 
 
+@lru_cache(1024)
 def secret_bare(value: str, password: bool, tight: bool = False) -> bool:
     """A value without quotes has to look like a secret: it may be a word of a sentence or a piece of a program.
 
