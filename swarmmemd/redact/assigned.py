@@ -119,35 +119,30 @@ _known_kind_of = lru_cache(maxsize=256)(_kind_of)
 def assigned(text: str, folded: str) -> Iterator[Span]:
     """The values in `text`. `folded` is the same in lower case."""
     reader = _Reader(text)
-    done = 0
-    for name in _names(text, folded):
-        # What looks like a name within a secret is a part of it.
-        if name.start() < done:
-            continue
-        found = _ASSIGNED.match(text, name.end())
+    at = 0
+    while name := _next_name(text, folded, at):
+        at = name.end()
+        found = _ASSIGNED.match(text, at)
         if found and text.startswith(_MARKED, found.end()):
             continue
         span = _after_sign(reader, name, found) if found else _after_flag(reader, name)
         if span:
             yield span
-            done = span.end
+            at = span.end  # what looks like a name within a secret is a part of it
 
 
-def _names(text: str, folded: str) -> Iterator[re.Match[str]]:
-    """The names that may have a secret behind them."""
-    at = 0
-    for maybe in _MAYBE.finditer(folded):
-        start, end = maybe.span(1)
+def _next_name(text: str, folded: str, at: int) -> re.Match[str] | None:
+    """The first name from `at` on that may have a secret behind it."""
+    for maybe in _MAYBE.finditer(folded, at):
+        start, end = maybe.span()
         # An option of a command is given whatever stands there: `--token=letters`.
-        if not _may_be_one(maybe, text) and text.find("-", max(0, start - _FLAG_LENGTH), start) < 0:
+        if _is_harmless(maybe, text) and text.find("-", max(0, start - _FLAG_LENGTH), start) < 0:
             continue
-        if end <= at:
-            continue
-        begun = _key_begins(folded, end) if maybe[1] == "key" else start
+        begun = _key_begins(folded, end) if maybe[0] == "key" else start
         name = _NAMED.match(text, begun) if begun >= at else None
         if name is not None and name.end() >= end:
-            at = name.end()
-            yield name
+            return name
+    return None
 
 
 def _key_begins(folded: str, end: int) -> int:
@@ -156,13 +151,13 @@ def _key_begins(folded: str, end: int) -> int:
     return found.start() if found else -1
 
 
-def _may_be_one(maybe: re.Match[str], text: str) -> bool:
-    """Whether the value can be a secret. One word is if its letters change their case."""
+def _is_harmless(maybe: re.Match[str], text: str) -> bool:
+    """Whether the value cannot be a secret. One word is none if its letters do not change their case."""
     kind = maybe.lastgroup
     if kind != "word":
-        return kind != "core"
+        return kind == "core"
     word = maybe["word"]
-    return not text.startswith((word, word.upper()), maybe.start("word"))
+    return text.startswith((word, word.upper()), maybe.start("word"))
 
 
 class _Value(NamedTuple):
