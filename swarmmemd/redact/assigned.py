@@ -62,7 +62,8 @@ _ODD = r"[0-9!@\#$%^*~\x80-\U0010ffff]"
 """What makes a bare value look like a secret, or may; and what does not."""
 
 _MAYBE = re.compile(
-    rf"""(?P<core>(?P<password>pass|pwd|pw|kennwort|密码|密碼|口令)|key|token|secret|credential)
+    rf"""(?=pa|pw|ke|to|se|cr|密|口)      # seen at once: most letters begin no name
+    (?P<core>(?P<password>pass|pwd|pw|kennwort|密码|密碼|口令)|key|token|secret|credential)
     (?= [\w-]{{0,24}}+
       (?: (?>(?:{_QUOTE}\]?|\*\*|\?)?
           (?: (?P<said>(?:[\s,]|\\{{1,8}}[nrt]){{1,40}}(?:\\{{0,7}}["'])?value)
@@ -135,9 +136,11 @@ def _next_name(text: str, folded: str, at: int) -> re.Match[str] | None:
     """The first name from `at` on that may have a secret behind it."""
     for maybe in _MAYBE.finditer(folded, at):
         start, end = maybe.span()
-        # An option of a command is given whatever stands there: `--token=letters`.
-        if _is_harmless(maybe, text) and text.find("-", max(0, start - _FLAG_LENGTH), start) < 0:
-            continue
+        kind = maybe.lastgroup
+        if kind == "core" or (kind == "word" and not _changes_case(maybe, text)):
+            # No secret, but to an option of a command: `--token=letters`.
+            if "-" not in text[max(0, start - _FLAG_LENGTH) : start]:
+                continue
         begun = _key_begins(folded, end) if maybe[0] == "key" else start
         name = _NAMED.match(text, begun) if begun >= at else None
         if name is not None and name.end() >= end:
@@ -151,13 +154,9 @@ def _key_begins(folded: str, end: int) -> int:
     return found.start() if found else -1
 
 
-def _is_harmless(maybe: re.Match[str], text: str) -> bool:
-    """Whether the value cannot be a secret. One word is none if its letters do not change their case."""
-    kind = maybe.lastgroup
-    if kind != "word":
-        return kind == "core"
+def _changes_case(maybe: re.Match[str], text: str) -> bool:
     word = maybe["word"]
-    return text.startswith((word, word.upper()), maybe.start("word"))
+    return not text.startswith((word, word.upper()), maybe.start("word"))
 
 
 class _Value(NamedTuple):
