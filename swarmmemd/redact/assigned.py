@@ -85,6 +85,9 @@ _MAYBE = re.compile(
 """In a text in lower case: what stands in each name, and behind the name something that could be a value. One of these
 is in front of every secret, and most names of a text are in front of none: a word of prose, `null`, nothing."""
 
+_CORE = re.compile(
+    r"(?=pa|pw|ke|to|se|cr|密|口)(?:pass|pwd|pw|kennwort|密码|密碼|口令|key|token|secret|credent[iı]al)"
+)
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_-"
 _FLAG_LENGTH = 48
 """An option of a command begins no further from the name in it."""
@@ -115,6 +118,11 @@ def _kind_of(name: str) -> str | None:
 _USUAL = 64
 _known_kind_of = lru_cache(maxsize=256)(_kind_of)
 """Documents have few names, again and again."""
+
+
+def holds_a_name(folded: str) -> bool:
+    """Whether a value in the text may have a name of ours. `folded`: in lower case."""
+    return _CORE.search(folded) is not None
 
 
 def assigned(text: str, folded: str) -> Iterator[Span]:

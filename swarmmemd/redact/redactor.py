@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from swarmmemd.redact.assigned import assigned, kind_of
+from swarmmemd.redact.assigned import assigned, holds_a_name, kind_of
 from swarmmemd.redact.blocks import KIND as PRIVATE_KEY
-from swarmmemd.redact.blocks import private_keys, quiet
+from swarmmemd.redact.blocks import holds_a_key, private_keys, quiet
 from swarmmemd.redact.rules import CONTEXTS, TOKENS, Rule
 from swarmmemd.redact.spans import MARKER, Places, Span, lowered, outside_of_escapes, united
 from swarmmemd.redact.values import SHORTEST, secret_in_quotes
@@ -68,10 +68,10 @@ class Redactor:
 
     def redact(self, text: str) -> Redacted:
         """`text` with `[REDACTED:<kind>]` in place of each secret. Applied to its own result it changes nothing."""
-        return self._redacted(text, rules_in(text))
+        return self.redact_by(rules_in(text), text)
 
-    def _redacted(self, text: str, rules: Sequence[Rule]) -> Redacted:
-        """`rules`: those that may find something in `text`."""
+    def redact_by(self, rules: Sequence[Rule], text: str) -> Redacted:
+        """The same, where it is known which rules may find something in `text`."""
         spans = self._spans(text, rules)
         if not spans:
             return Redacted(text, {})
@@ -128,6 +128,12 @@ class Redactor:
             text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         return Redacted(text, dict(walk.counts))
 
+    def may_hold(self, text: str, rules: Sequence[Rule]) -> bool:
+        """Whether a secret may be in the documents of JSON in `text`, whose rules are `rules`. Where it is certain
+        that none is, nothing has to be decoded."""
+        sure = not rules and not self._patterns and "\\u" not in text and not holds_a_key(text)
+        return not sure or holds_a_name(lowered(text))
+
     def _walked(self, value: Any, key: str, walk: "_Walk") -> Any:
         if isinstance(value, str):
             return self._named(value, key, walk)
@@ -164,7 +170,7 @@ class Redactor:
         line = f"{key}: {text}" if key.lower() in _HEADERS else text
         if len(line) < _SHORTEST and not self._patterns:
             return text
-        found = self._redacted(line, rules_in(line) if walk.rules is None else walk.rules)
+        found = self.redact_by(rules_in(line) if walk.rules is None else walk.rules, line)
         if not found.counts:
             return text
         counts.update(found.counts)
@@ -182,7 +188,7 @@ class Redactor:
         found.sort()
         return self._outside_of_markers(text, united(self._wanted(text, found), _RANKS))
 
-    def _wanted(self, text: str, spans: Sequence[Span]) -> list[Span]:
+    def _wanted(self, text: str, spans: list[Span]) -> list[Span]:
         """Without what is allowed, and what begins in an image by chance."""
         allowed = Places(_merged(chain.from_iterable(_occurrences(text, one) for one in self._allow)))
         images = Places(_merged(quiet(text)))
@@ -198,7 +204,7 @@ class Redactor:
             and (span.kind == USER or not any(at < span.start for at, _ in images.overlapping(*span[:2])))
         ]
 
-    def _outside_of_markers(self, text: str, spans: Sequence[Span]) -> list[Span]:
+    def _outside_of_markers(self, text: str, spans: list[Span]) -> list[Span]:
         """A marker is replaced with all that stands round it, or not at all."""
         markers = Places(one.span() for one in MARKER.finditer(text))
         if not markers:
