@@ -145,10 +145,10 @@ def _next_name(text: str, folded: str, at: int) -> re.Match[str] | None:
     for maybe in _MAYBE.finditer(folded, at):
         start, end = maybe.span()
         kind = maybe.lastgroup
-        if kind == "core" or (kind == "word" and not _changes_case(maybe, text)):
-            # No secret, but to an option of a command: `--token=letters`.
-            if "-" not in text[max(0, start - _FLAG_LENGTH) : start]:
-                continue
+        harmless = kind == "core" or (kind == "word" and not _changes_case(maybe, text))
+        # An option of a command is given whatever stands there: `--token=letters`.
+        if harmless and "-" not in text[max(0, start - _FLAG_LENGTH) : start]:
+            continue
         begun = _key_begins(folded, end) if maybe[0] == "key" else start
         name = _NAMED.match(text, begun) if begun >= at else None
         if name is not None and name.end() >= end:

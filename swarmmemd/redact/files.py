@@ -8,9 +8,12 @@ import msgspec
 from swarmmemd.redact.redactor import Redactor, rules_in_json
 from swarmmemd.redact.rules import Rule
 
-_PORTION = 256 * 1024
+PORTION = 512 * 1024
+"""Bytes of a file of records that are looked through at once, and what is left of the line."""
+
 _RECORD = re.compile(
-    rb"""(?:\A|(?<=[\r\n])) [^\S\r\n]* (?: \{[^\S\r\n]*["}] | \[[^\S\r\n]*[\[\]{"0-9tfnNI-] | " ) [^\r\n]* (?:\r?\n|\r)?""",
+    rb"""(?:\A|(?<=[\r\n])) [^\S\r\n]* (?: \{[^\S\r\n]*["}] | \[[^\S\r\n]*[\[\]{"0-9tfnNI-] | " )
+         [^\r\n]* (?:\r?\n|\r)?""",
     re.VERBOSE,
 )
 """A line that begins as JSON does that can hold a text."""
@@ -44,10 +47,10 @@ def safe_portions(redactor: Redactor, data: bytes) -> Iterator[bytes]:
 
 
 def _portions(data: bytes) -> Iterator[bytes]:
-    """Whole lines, some more than `_PORTION` bytes of them."""
+    """Whole lines, some more than `PORTION` bytes of them."""
     at = 0
     while at < len(data):
-        end = data.find(b"\n", at + _PORTION) + 1 or len(data)
+        end = data.find(b"\n", at + PORTION) + 1 or len(data)
         yield data[at:end]
         at = end
 

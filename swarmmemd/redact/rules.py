@@ -7,7 +7,6 @@ repeat holds another over the same characters, so the time grows with the length
 
 import re
 from collections.abc import Callable
-from os.path import commonprefix
 from typing import NamedTuple
 
 from swarmmemd.redact.values import secret_bare, secret_in_quotes, stands_for_something
@@ -101,7 +100,12 @@ def _token(
         re.compile(rf"{head}{_left(before, head)}(?:{rest})[A-Za-z0-9_]*+", re.ASCII)
         for head in map(re.escape, hints)
     )
-    return Rule(kind, hints, tuple(patterns), judge=judge, stem=commonprefix(hints))
+    return Rule(kind, hints, tuple(patterns), judge=judge, stem=_stem(hints))
+
+
+def _stem(hints: tuple[str, ...]) -> str:
+    first, last = min(hints), max(hints)
+    return first[: next((at for at, one in enumerate(first) if last[at] != one), len(first))]
 
 
 def _shape(
