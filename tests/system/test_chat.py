@@ -22,6 +22,8 @@ from tests.support.daemon import Home, running
 _LAST = max(scenario["steps"] for scenario in EXPECTED.values())
 _FORMS = [(schema, journal) for schema in (11, 19, 31) for journal in ("wal", "delete")]
 _SOON = 1.0
+_UNSEEN = ("rewound", 1)
+"""What is taken back in this step of this scenario was seen by nobody."""
 
 
 def _config(home: Home) -> Config:
@@ -53,9 +55,7 @@ def test_beside_a_running_daemon(home: Home, schema: int, journal: str) -> None:
     with running(home) as daemon:
         for number in range(1, _LAST + 1):
             for scenario in played:
-                # What is taken back in it was seen by nobody.
-                unseen = scenario.name == "rewound" and number == 1
-                daemon.signal(signal.SIGSTOP if unseen else signal.SIGCONT)
+                daemon.signal(signal.SIGSTOP if (scenario.name, number) == _UNSEEN else signal.SIGCONT)
                 scenario.play(number)
             daemon.signal(signal.SIGCONT)
             home.looked_at()
@@ -85,7 +85,7 @@ class _Between:
 
     def __init__(self, home: Home, seed: str) -> None:
         self._home, self._random, self._now = home, random.Random(seed), 0.0
-        self._writing = False
+        self._looks = True
         self.trace: list[str] = []
 
     @contextmanager
@@ -101,6 +101,11 @@ class _Between:
         for name in ("runtime", "session", "say", "say_bytes"):
             setattr(profile, name, self._then_maybe_look(getattr(profile, name)))
 
+    def begin(self, step: int, looks: bool) -> None:
+        """Begins a step, with looks between its writes or none."""
+        self._looks = looks
+        self.trace.append(f"step {step}")
+
     def settle(self, seconds: float) -> None:
         """Looks until nothing waits for a moment within that time."""
         self._tree.discover()
@@ -112,16 +117,18 @@ class _Between:
             )
             self._now = max(self._now + 0.001, min(due, end))
 
+    def _look(self, after: str) -> None:
+        seconds = self._random.choice((0.0, 0.0, 0.01, 0.01, 2.0))
+        self.trace.append(f"{after} {seconds:g}")
+        self.settle(seconds)
+
     def _then_maybe_look(self, write: Callable[..., Any]) -> Callable[..., Any]:
         def both(*arguments: Any, **named: Any) -> Any:
-            outermost, self._writing = not self._writing, True
+            looks, self._looks = self._looks, False  # none within the write
             result = write(*arguments, **named)
-            if not outermost:
-                return result
-            self._writing = False
-            seconds = self._random.choice((0.0, 0.0, 0.01, 0.01, 2.0))
-            self.trace.append(f"{write.__name__} {seconds:g}")
-            self.settle(seconds)
+            self._looks = looks
+            if looks:
+                self._look(write.__name__)
             return result
 
         return both
@@ -135,7 +142,7 @@ def test_a_look_may_come_after_any_write(home: Home, name: str, seed: int) -> No
     with between.daemon():
         between.watch(scenario.profile)
         for number in range(1, _LAST + 1):
-            between.trace.append(f"step {number}")
+            between.begin(number, looks=(name, number) != _UNSEEN)
             scenario.play(number)
             between.settle(_SOON)
             assert not scenario.differs(number, home.events()), between.trace
