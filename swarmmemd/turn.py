@@ -134,10 +134,11 @@ class Turns:
         is gone, so nobody's look waits for somebody else's files."""
         return self._look(self._known(workers))
 
-    def apply(self, workers: Iterable[WorkerId]) -> Report:
-        """The second half: apply, settle. Repeating it changes nothing."""
+    def apply(self, workers: Iterable[WorkerId], at_once: bool = True) -> Report:
+        """The second half: apply, settle. Repeating it changes nothing. If not `at_once`, a long archive takes some
+        turns."""
         report = Report()
-        self._apply_all(self._known(workers), report)
+        self._apply_all(self._known(workers), report, at_once)
         return report
 
     def _known(self, workers: Iterable[WorkerId]) -> list[Tracked]:
@@ -164,9 +165,9 @@ class Turns:
                 one.forget()
         return report
 
-    def _apply_all(self, tracked: list[Tracked], report: Report) -> None:
+    def _apply_all(self, tracked: list[Tracked], report: Report, at_once: bool = True) -> None:
         for one in tracked:
-            self._apply(one, report)
+            self._apply(one, report, at_once)
             self._let_go(one)
         seam.call("turn", "settle")
 
@@ -416,7 +417,7 @@ class Turns:
             self._let_go(one)
         return report
 
-    def _apply(self, one: Tracked, report: Report) -> None:
+    def _apply(self, one: Tracked, report: Report, at_once: bool = True) -> None:
         now = self._clock.monotonic()
         found: list[Obstacle] = []
         try:
@@ -429,7 +430,7 @@ class Turns:
             return
         if one.state is not None and now >= one.shared.after:
             try:
-                one.shared.note(self._shared.apply(one.state), now)
+                one.shared.note(self._shared.apply(one.state, at_once), now)
                 found += one.shared.obstacles
             except StorageError as error:
                 report.failure = report.failure or error

@@ -5,7 +5,7 @@ once, no more: then `status` says who does it. docs/contracts.md, "Shared memory
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from swarmmemd.layout import Place
 from swarmmemd.memory.archived import PARTS, Archived
 from swarmmemd.memory.audit import Auditor
 from swarmmemd.memory.obstacles import Obstacle, Obstructed, obstacle, put
+from swarmmemd.memory.portions import Portions, Unfinished
 from swarmmemd.memory.versions import Versions
 from swarmmemd.model import MissionId, WorkerId, iso, worker_id
 from swarmmemd.redact import Redactor
@@ -63,12 +64,14 @@ class SharedMemory:
         self._auditor = auditor
         self._claim = claim
         self._swept: dict[tuple[str, ...], None] = {}
+        self._portions = Portions()
         self.archived = Archived(root, profiles_root, journal)
         self.counts: dict[str, int] = {}
         self.overwritten: dict[WorkerId, str] = {}
 
-    def apply(self, state: WorkerState) -> list[Obstacle]:
-        """Brings the worker's latest handoff and the archives of its completed missions up to date."""
+    def apply(self, state: WorkerState, at_once: bool) -> list[Obstacle]:
+        """Brings the worker's latest handoff and the archives of its completed missions up to date; if not `at_once`,
+        a long archive a portion further."""
         steps: list[Callable[[Directory], object]] = []
         shown = state.missions.get(state.handed_off) if state.handed_off else None
         if shown is not None and shown.handoff is not None and not shown.handoff.local:
@@ -77,28 +80,34 @@ class SharedMemory:
         if missions := dict.fromkeys([*self._journal.not_archived(state.worker), *again]):
             # What is archived is what is there: not before the mission's own files are true.
             waiting = {record.event.mission for record in self._journal.waiting(state.worker)}
-            steps += [partial(self._archive, state.worker, m) for m in missions if m not in waiting]
+            steps += [partial(self._archive, state.worker, m, at_once) for m in missions if m not in waiting]
         if not steps:
             return []
         try:
             with self.opened() as root:
-                return [found for step in steps if (found := self._tried(step, root)) is not None]
+                return list(self._obstacles(steps, root))
         except OSError as error:
             return [obstacle(error, str(self._root))]
 
-    def _tried(self, step: Callable[[Directory], object], root: Directory) -> Obstacle | None:
-        """What stands in the way of one target: it stops no other."""
-        try:
-            step(root)
-        except Obstructed as stopped:
-            return stopped.obstacle
-        except OSError as error:
-            return obstacle(error, str(self._root))
-        return None
+    def _obstacles(
+        self, steps: Iterable[Callable[[Directory], object]], root: Directory
+    ) -> Iterator[Obstacle]:
+        """What stands in the way of each target: it stops no other. One portion of a long archive is enough for a
+        turn."""
+        for step in steps:
+            try:
+                step(root)
+            except Unfinished as stopped:
+                yield stopped.obstacle
+                return
+            except Obstructed as stopped:
+                yield stopped.obstacle
+            except OSError as error:
+                yield obstacle(error, str(self._root))
 
-    def _archive(self, worker: WorkerId, mission: MissionId, root: Directory) -> None:
+    def _archive(self, worker: WorkerId, mission: MissionId, at_once: bool, root: Directory) -> None:
         self._journal.archive_again([(worker, mission)])
-        self.archive(root, mission)
+        self.archive(root, mission, at_once)
         self.archived.done(worker, mission)
         self._journal.settle(archived=[(worker, mission)])
 
@@ -203,20 +212,20 @@ class SharedMemory:
 
     # The archive
 
-    def archive(self, root: Directory, mission: MissionId) -> int:
+    def archive(self, root: Directory, mission: MissionId, at_once: bool = True) -> int:
         """Archives a mission: every worker that completed it, and the manifest last. Gives the number of files
-        that changed; doing it twice changes nothing. Raises OSError."""
+        that changed; doing it twice changes nothing. Raises OSError, and `Unfinished` if not `at_once`."""
         changed, completed, title = 0, 0, ""
         for worker, state in self._journal.sharing(mission):
             if state.completed:
-                changed += self._worker(root, worker, state)
+                changed += self._worker(root, worker, state, at_once)
                 completed, title = max(completed, state.completed), title or state.title
         if not completed:
             return 0
         manifest = self._manifest(root, mission, title, completed)
         return changed + self._put(root, layout.manifest(mission), manifest)
 
-    def _worker(self, root: Directory, worker: WorkerId, state: MissionState) -> int:
+    def _worker(self, root: Directory, worker: WorkerId, state: MissionState, at_once: bool) -> int:
         mission, place, changed = state.mission, layout.summary(state.mission), 0
         kept_local = state.handoff is not None and state.handoff.local
         self.archived.reads(worker, mission)
@@ -228,11 +237,17 @@ class SharedMemory:
                 for name in PARTS:
                     data = _part(folder, name)
                     if data is not None and not (kept_local and name == layout.HANDOFF):
-                        safe = archived_form(self._versions.redactor, name, data)
-                        changed += self._put(root, layout.archived(mission, worker, name), safe)
+                        copy = layout.archived(mission, worker, name)
+                        changed += self._put(root, copy, self._form(copy, data, at_once))
         except FileNotFoundError:
+            self._portions.drop(layout.archived(mission, worker, layout.EVENTS))
             return changed  # the profile is gone; what was archived of it stays
         return changed
+
+    def _form(self, copy: Place, data: bytes, at_once: bool) -> bytes:
+        if copy.name == layout.EVENTS:
+            return self._portions.form(copy, data, self._versions.redactor, at_once)
+        return safe_text(self._versions.redactor, data)
 
     def _manifest(self, root: Directory, mission: MissionId, title: str, completed: int) -> bytes:
         place = layout.manifest(mission)

@@ -31,8 +31,8 @@ _NAME = rf"""
 _SUFFIX = r"""(?:[_-]?\d{1,2}
   | [_-](?:prod|production|dev|test|staging|live|local|old|new|base|value|text|plain|raw|default|admin|root|db))?"""
 _NAMED = re.compile(rf"(?:{_NAME}){_SUFFIX}(?![A-Za-z0-9])", re.IGNORECASE | re.VERBOSE)
-_SEPARATORS = ("_", "-", ".", " ")
-_LONGEST_WORD = len(_KEY_WORDS[0])
+_KEY = re.compile(rf"(?:{'|'.join(_KEY_WORDS)})[_\-.\ ]?key\Z")
+_LONGEST_KEY = len(f"{_KEY_WORDS[0]}_key")
 
 _ASSIGNED = re.compile(
     r"""(?P<closed>(?P<quote>\\{0,7}["'`])\]?|\*\*|__|\?)?
@@ -46,7 +46,8 @@ _ASSIGNED = re.compile(
 )
 _FLAG = re.compile(r"(?:\\{0,7}[\"'`])?(?:[ \t]{1,4}|[\"'],[ \t]{0,4}[\"'])(?P<open>\\{0,7}[\"'`])?")
 _BARE = re.compile(
-    r"""(?:[^\s"'`<>\\,;&|，。：；、）】」]
+    r"""[^\s"'`<>\\,;&|，。：；、）】」]{1,8191}+(?=[\s"'`<>|，。：；、）】」]|\Z)      # most are no more than that
+      | (?:[^\s"'`<>\\,;&|，。：；、）】」]
       | [,;](?!\s|$|\\n|[\w.\-\x20"'\\]{1,40}[=:]) | &(?!\#?\w{1,8};|&|\s|$|[\w.%\[\]-]{1,64}=)
       | \\u(?!00(?:26|22|27|3[ce]))[0-9a-f]{4} | \\\\(?![nrtu"'\\]) ){1,8192}""",
     re.IGNORECASE | re.VERBOSE,
@@ -61,7 +62,8 @@ _ODD = r"[0-9!@\#$%^*~\x80-\U0010ffff]"
 """What makes a bare value look like a secret, or may; and what does not."""
 
 _MAYBE = re.compile(
-    rf"""(?P<core>(?P<password>pass|pwd|pw|kennwort|密码|密碼|口令)|key|token|secret|credential)
+    rf"""(?=pa|pw|ke|to|se|cr|密|口)      # seen at once: most letters begin no name
+    (?P<core>(?P<password>pass|pwd|pw|kennwort|密码|密碼|口令)|key|token|secret|credential)
     (?= [\w-]{{0,24}}+
       (?: (?>(?:{_QUOTE}\]?|\*\*|\?)?
           (?: (?P<said>(?:[\s,]|\\{{1,8}}[nrt]){{1,40}}(?:\\{{0,7}}["'])?value)
@@ -72,8 +74,9 @@ _MAYBE = re.compile(
         | (?:\*\*[ \t]{{0,4}})?(?:[fbru]{{0,2}}(?={_QUOTE}))?
           (?: \\{{0,7}}(?P<quote>["'`])(?!(?:(?!(?P=quote))[^\\]){{0,5}}(?P=quote))
             | (?=[^\s"'`<>]{{6}})
-              (?: (?P<sure>{_EVEN}{{0,255}}+{_ODD}|[a-z]{{20}})
-                | (?(password)(?P<long>[^\s"'`<>]{{20}})|(?!))
+              (?!\[redacted:)
+              (?: (?(password)(?P<long>[^\s"'`<>]{{20}})|(?!))
+                | (?P<sure>{_EVEN}{{0,255}}+{_ODD}|[a-z]{{20}})
                 | (?P<word>[a-z]{{6,19}}+)
                 | ) )))
     """,
@@ -82,6 +85,9 @@ _MAYBE = re.compile(
 """In a text in lower case: what stands in each name, and behind the name something that could be a value. One of these
 is in front of every secret, and most names of a text are in front of none: a word of prose, `null`, nothing."""
 
+_CORE = re.compile(
+    r"(?=pa|pw|ke|to|se|cr|密|口)(?:pass|pwd|pw|kennwort|密码|密碼|口令|key|token|secret|credent[iı]al)"
+)
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_-"
 _FLAG_LENGTH = 48
 """An option of a command begins no further from the name in it."""
@@ -114,54 +120,49 @@ _known_kind_of = lru_cache(maxsize=256)(_kind_of)
 """Documents have few names, again and again."""
 
 
+def holds_a_name(folded: str) -> bool:
+    """Whether a value in the text may have a name of ours. `folded`: in lower case."""
+    return _CORE.search(folded) is not None
+
+
 def assigned(text: str, folded: str) -> Iterator[Span]:
     """The values in `text`. `folded` is the same in lower case."""
     reader = _Reader(text)
-    done = 0
-    for name in _names(text, folded):
-        # What looks like a name within a secret is a part of it.
-        if name.start() < done:
-            continue
-        found = _ASSIGNED.match(text, name.end())
+    at = 0
+    while name := _next_name(text, folded, at):
+        at = name.end()
+        found = _ASSIGNED.match(text, at)
         if found and text.startswith(_MARKED, found.end()):
             continue
         span = _after_sign(reader, name, found) if found else _after_flag(reader, name)
         if span:
             yield span
-            done = span.end
+            at = span.end  # what looks like a name within a secret is a part of it
 
 
-def _names(text: str, folded: str) -> Iterator[re.Match[str]]:
-    """The names that may have a secret behind them."""
-    at = 0
-    for maybe in _MAYBE.finditer(folded):
-        start, end = maybe.span(1)
+def _next_name(text: str, folded: str, at: int) -> re.Match[str] | None:
+    """The first name from `at` on that may have a secret behind it."""
+    for maybe in _MAYBE.finditer(folded, at):
+        start, end = maybe.span()
+        kind = maybe.lastgroup
+        harmless = kind == "core" or (kind == "word" and not _changes_case(maybe, text))
         # An option of a command is given whatever stands there: `--token=letters`.
-        if not _may_be_one(maybe, text) and text.find("-", max(0, start - _FLAG_LENGTH), start) < 0:
+        if harmless and "-" not in text[max(0, start - _FLAG_LENGTH) : start]:
             continue
-        if end <= at:
-            continue
-        begun = _key_begins(folded, start) if maybe[1] == "key" else start
+        begun = _key_begins(folded, end) if maybe[0] == "key" else start
         name = _NAMED.match(text, begun) if begun >= at else None
         if name is not None and name.end() >= end:
-            at = name.end()
-            yield name
+            return name
+    return None
 
 
-def _key_begins(folded: str, at: int) -> int:
-    """Where the name begins whose `key` stands at `at`; -1 where that is no name of ours."""
-    end = at - 1 if folded[at - 1 : at] in _SEPARATORS else at
-    before = folded[max(0, end - _LONGEST_WORD) : end]
-    if not before.endswith(_KEY_WORDS):
-        return -1
-    return end - len(next(word for word in _KEY_WORDS if before.endswith(word)))
+def _key_begins(folded: str, end: int) -> int:
+    """Where the name begins whose `key` ends at `end`; -1 where that is no name of ours."""
+    found = _KEY.search(folded, max(0, end - _LONGEST_KEY), end)
+    return found.start() if found else -1
 
 
-def _may_be_one(maybe: re.Match[str], text: str) -> bool:
-    """Whether the value can be a secret. One word is if its letters change their case."""
-    kind = maybe.lastgroup
-    if kind != "word":
-        return kind != "core"
+def _changes_case(maybe: re.Match[str], text: str) -> bool:
     word = maybe["word"]
     return not text.startswith((word, word.upper()), maybe.start("word"))
 
@@ -189,7 +190,7 @@ class _Reader:
         end = _closing(self.text, start, found["open"]) if found["open"] else None
         if end is not None:
             return _Value(start, end, True, self.text[start:end])
-        if found["open"] is None and found.groupdict().get("quote"):
+        if found["open"] is None and found.re is _ASSIGNED and found["quote"]:
             scalar = _SCALAR.match(self.text, start)
             return scalar and _Value(*scalar.span(), False, scalar[0][:_JUDGED])
         if start >= self._reach:
@@ -258,8 +259,7 @@ def _ends_a_string(text: str, found: re.Match[str]) -> bool:
     opening: str = found["open"] or ""
     if not opening.endswith('"') or not _closes(text, found.end()):
         return False
-    groups = found.groupdict()
-    return groups.get("sign") is None or groups.get("quote") != opening
+    return found.re is _FLAG or found["sign"] is None or found["quote"] != opening
 
 
 def _closing(text: str, start: int, opening: str) -> int | None:

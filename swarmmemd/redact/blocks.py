@@ -42,7 +42,8 @@ _LINE = re.compile(
 )
 _OWN_LINE = re.compile(rf"(?:(?<![A-Za-z0-9+/_=\\-])|(?<=\\[nrt]))(?:{_LINE.pattern})")
 _FIELD = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Subject|Hash|MessageID): [^\n\\\"]{0,120}")
-_ENCODED = re.compile(r"(?<![A-Za-z0-9+/_-])LS0tL[A-Za-z0-9+/_-]{40,}+={0,2}")
+_ENCODED_MARK = "LS0tL"
+_ENCODED = re.compile(rf"(?<![A-Za-z0-9+/_-]){_ENCODED_MARK}[A-Za-z0-9+/_-]{{40,}}+={{0,2}}")
 _WRAP = re.compile(r"(?:\r?\n|\\n)[ \t]{0,40}")
 _WRAPPED = re.compile(r"[A-Za-z0-9+/_-]{4,}+={0,2}(?=\s|\\|$|[\"'])")
 _WIDTH = 100
@@ -71,11 +72,20 @@ def quiet(text: str) -> list[tuple[int, int]]:
     return found
 
 
+def holds_a_key(text: str) -> bool:
+    """Whether a part of a private key may stand in the text."""
+    return _names_a_key(text) or _ENCODED_MARK in text
+
+
 def private_keys(text: str) -> Iterator[Span]:
-    if "PRIVATE KEY" in text or "Private-" in text:
+    if _names_a_key(text):
         yield from _blocks(text)
-    if "LS0tL" in text:
+    if _ENCODED_MARK in text:
         yield from _encoded(text)
+
+
+def _names_a_key(text: str) -> bool:
+    return "PRIVATE KEY" in text or "Private-" in text
 
 
 class _Mark(NamedTuple):

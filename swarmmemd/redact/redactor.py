@@ -5,14 +5,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
 
-from swarmmemd.redact.assigned import assigned, kind_of
+from swarmmemd.redact.assigned import assigned, holds_a_name, kind_of
 from swarmmemd.redact.blocks import KIND as PRIVATE_KEY
-from swarmmemd.redact.blocks import private_keys, quiet
+from swarmmemd.redact.blocks import holds_a_key, private_keys, quiet
 from swarmmemd.redact.rules import CONTEXTS, TOKENS, Rule
 from swarmmemd.redact.spans import MARKER, Places, Span, lowered, outside_of_escapes, united
 from swarmmemd.redact.values import SHORTEST, secret_in_quotes
@@ -67,10 +68,10 @@ class Redactor:
 
     def redact(self, text: str) -> Redacted:
         """`text` with `[REDACTED:<kind>]` in place of each secret. Applied to its own result it changes nothing."""
-        return self._redacted(text, rules_in(text))
+        return self.redact_by(rules_in(text), text)
 
-    def _redacted(self, text: str, rules: Sequence[Rule]) -> Redacted:
-        """`rules`: those that may find something in `text`."""
+    def redact_by(self, rules: Sequence[Rule], text: str) -> Redacted:
+        """The same, where it is known which rules may find something in `text`."""
         spans = self._spans(text, rules)
         if not spans:
             return Redacted(text, {})
@@ -78,7 +79,8 @@ class Redactor:
         for _ in range(_PASSES):
             counts.update(span.kind for span in spans)
             text = _replaced(text, spans)
-            spans = self._spans(text, rules_in(text))
+            rules = _rules_after(rules, spans, text)
+            spans = self._spans(text, rules)
             if not spans:
                 break
         return Redacted(text, dict(counts))
@@ -126,6 +128,12 @@ class Redactor:
             text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         return Redacted(text, dict(walk.counts))
 
+    def may_hold(self, text: str, rules: Sequence[Rule]) -> bool:
+        """Whether a secret may be in the documents of JSON in `text`, whose rules are `rules`. Where it is certain
+        that none is, nothing has to be decoded."""
+        sure = not rules and not self._patterns and "\\u" not in text and not holds_a_key(text)
+        return not sure or holds_a_name(lowered(text))
+
     def _walked(self, value: Any, key: str, walk: "_Walk") -> Any:
         if isinstance(value, str):
             return self._named(value, key, walk)
@@ -162,7 +170,7 @@ class Redactor:
         line = f"{key}: {text}" if key.lower() in _HEADERS else text
         if len(line) < _SHORTEST and not self._patterns:
             return text
-        found = self._redacted(line, rules_in(line) if walk.rules is None else walk.rules)
+        found = self.redact_by(rules_in(line) if walk.rules is None else walk.rules, line)
         if not found.counts:
             return text
         counts.update(found.counts)
@@ -180,10 +188,12 @@ class Redactor:
         found.sort()
         return self._outside_of_markers(text, united(self._wanted(text, found), _RANKS))
 
-    def _wanted(self, text: str, spans: Sequence[Span]) -> list[Span]:
+    def _wanted(self, text: str, spans: list[Span]) -> list[Span]:
         """Without what is allowed, and what begins in an image by chance."""
         allowed = Places(_merged(chain.from_iterable(_occurrences(text, one) for one in self._allow)))
         images = Places(_merged(quiet(text)))
+        if not allowed and not images:
+            return spans
         return [
             span
             for span in spans
@@ -194,9 +204,11 @@ class Redactor:
             and (span.kind == USER or not any(at < span.start for at, _ in images.overlapping(*span[:2])))
         ]
 
-    def _outside_of_markers(self, text: str, spans: Sequence[Span]) -> list[Span]:
+    def _outside_of_markers(self, text: str, spans: list[Span]) -> list[Span]:
         """A marker is replaced with all that stands round it, or not at all."""
         markers = Places(one.span() for one in MARKER.finditer(text))
+        if not markers:
+            return spans
         result = []
         for span in spans:
             inside = markers.overlapping(span.start, span.end)
@@ -267,10 +279,28 @@ def rules_in_json(text: str) -> tuple[Rule, ...]:
 
 
 def _hinted(rule: Rule, compared: str) -> bool:
+    if rule.stem not in compared:
+        return False
     for hint in rule.hints:
         if hint in compared:
             return rule.gate is None or rule.gate.search(compared) is not None
     return False
+
+
+def _rules_after(rules: Sequence[Rule], spans: Sequence[Span], text: str) -> Sequence[Rule]:
+    """Those for `text`, what became of a text for which `rules` were, when the spans were replaced.
+
+    What is replaced only goes: a hint that was not there before is one within a marker, as none holds a bracket.
+    """
+    if any(span.quote for span in spans):
+        return rules_in(text)
+    new = (rule for kind in {span.kind for span in spans} for rule in _rules_in_marker(kind))
+    return tuple(dict.fromkeys((*rules, *new)))
+
+
+@cache
+def _rules_in_marker(kind: str) -> tuple[Rule, ...]:
+    return rules_in(f"[REDACTED:{kind}]")
 
 
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|/)")

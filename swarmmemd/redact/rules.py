@@ -44,7 +44,8 @@ END = r"(?![A-Za-z0-9])"
 
 class Rule(NamedTuple):
     """`patterns` find it; the group `s`, or all of it, is replaced if `judge` agrees. `fold`: hints are in lower case
-    and the text is compared so. `gate` stands in each text that holds one, where hints stand in nearly every text."""
+    and the text is compared so. `stem` is what all hints begin with: where it is not, one search does for many.
+    `gate` stands in each text that holds one, where hints stand in nearly every text."""
 
     kind: str
     hints: tuple[str, ...]
@@ -52,12 +53,16 @@ class Rule(NamedTuple):
     fold: bool = False
     judge: Callable[[re.Match[str]], bool] | None = None
     gate: re.Pattern[str] | None = None
+    stem: str = ""
+
+
+_BETWEEN_PARTS = re.compile(r"[-_./:]")
 
 
 def _varied(found: re.Match[str]) -> bool:
     """Not a stand-in like `ghp_xxxxxxxx`, nor a name in a program."""
-    longest = max(reversed(re.split(r"[-_./:]", found[0])), key=len)
-    return len(set(longest.lower()) - {"x"}) > 0
+    longest = max(reversed(_BETWEEN_PARTS.split(found[0])), key=len)
+    return longest.strip("xX") != ""
 
 
 def _mixed(found: re.Match[str]) -> bool:
@@ -95,7 +100,12 @@ def _token(
         re.compile(rf"{head}{_left(before, head)}(?:{rest})[A-Za-z0-9_]*+", re.ASCII)
         for head in map(re.escape, hints)
     )
-    return Rule(kind, hints, tuple(patterns), judge=judge)
+    return Rule(kind, hints, tuple(patterns), judge=judge, stem=_stem(hints))
+
+
+def _stem(hints: tuple[str, ...]) -> str:
+    first, last = min(hints), max(hints)
+    return first[: next((at for at, one in enumerate(first) if last[at] != one), len(first))]
 
 
 def _shape(

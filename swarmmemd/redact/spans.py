@@ -33,6 +33,9 @@ class Places:
         self._places = list(found)
         self._next = 0
 
+    def __bool__(self) -> bool:
+        return bool(self._places)
+
     def overlapping(self, start: int, end: int) -> list[tuple[int, int]]:
         """Those that share a character with start..end. Asked in ascending order of `start`."""
         while self._next < len(self._places) and self._places[self._next][1] <= start:

@@ -1,6 +1,7 @@
 """Whether a value that was given to a name like `password` is a secret, or a placeholder, a reference, prose. Pure."""
 
 import re
+from functools import lru_cache
 
 SHORTEST = 6
 """Shorter values are left: they are words and numbers far more often than secrets."""
@@ -33,17 +34,25 @@ _WORD = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_NAMED = re.compile(
-    r"""ev_\w+ | (?:mission|assign)-[a-z0-9]+-[a-z0-9]+
-    | sha\d{1,3}[:-].* | \d{4}-\d\d-\d\d(?:[T\ ].*)? | v?\d+(?:\.\d+)+(?:[-+.]\w{1,12})?
-    | \d+[-_\ ]?(?:[mun]?s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?|weeks?|months?|years?|bits?|[kmg]?i?b|bytes?
+_MIXED = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]+", re.ASCII)
+"""Letters and digits, as most secrets are. That is no placeholder, no code, and named only if it is `_PLAIN`."""
+
+_PLAIN = r"""
+    \d+[-_\ ]?(?:[mun]?s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?|weeks?|months?|years?|bits?|[kmg]?i?b|bytes?
       |tokens?|chars?|characters?|zeichen)
+    | AAAA[A-Z]\d[A-Za-z0-9+/=]+
+"""
+_NAMED_PLAINLY = re.compile(_PLAIN, re.VERBOSE)
+_NAMED = re.compile(
+    _PLAIN
+    + r""" | ev_\w+ | (?:mission|assign)-[a-z0-9]+-[a-z0-9]+
+    | sha\d{1,3}[:-].* | \d{4}-\d\d-\d\d(?:[T\ ].*)? | v?\d+(?:\.\d+)+(?:[-+.]\w{1,12})?
     | [a-z][a-z0-9+.-]{1,12}://.* | (?:arn|vault|env|op|ssm|file|ref|secret|secrets|data):.*
     | (?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@~-]+[/\\]+)*[\w.@~-]*       # a path
     | (?:[\w.@-]+/)+[\w.@-]*\.[a-z]{1,5}(?::\d+)* | [a-z][\w.@-]*(?:/[a-z_.-]+)+
     | [\w.-]+\.(?:pem|key|json|ya?ml|txt|pub|crt|cert?|env|py|tsx?|jsx?|md|toml|ini|cfg|conf|sh|go|rs|log)(?::\d+)*
     | [\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[a-z]{2,10}(?:[:/].*)?
-    | AAAA[A-Z]\d[A-Za-z0-9+/=]+ | (?:ssh|ecdsa|sk-ssh)-[\w@.-]+\ AAAA.* | -----BEGIN.*
+    | (?:ssh|ecdsa|sk-ssh)-[\w@.-]+\ AAAA.* | -----BEGIN.*
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -72,6 +81,8 @@ _SPECIAL = re.compile(r"[!@#$%^*~](?<=[A-Za-z0-9].)[!@#$%^*~]*+(?=[A-Za-z0-9])")
 
 def stands_for_something(value: str) -> bool:
     """A placeholder, a reference, a type, an id, a path, a hash with its name: whatever it is, not the secret."""
+    if _MIXED.fullmatch(value):
+        return bool(_WORD.fullmatch(value) or _NAMED_PLAINLY.fullmatch(value))
     if _HOLE.fullmatch(value) or _WORD.fullmatch(value):
         return True
     return bool(_NAMED.fullmatch(value)) and not _LONG_BASE64.fullmatch(value)
@@ -85,6 +96,7 @@ def secret_in_quotes(value: str) -> bool:
     return not (len(words) > 2 and _PROSE.search(value) and not any(c.isdigit() for c in value))
 
 
+@lru_cache(1024)
 def secret_bare(value: str, password: bool, tight: bool = False) -> bool:
     """A value without quotes has to look like a secret: it may be a word of a sentence or a piece of a program.
 
@@ -92,7 +104,9 @@ def secret_bare(value: str, password: bool, tight: bool = False) -> bool:
     """
     if len(value) < SHORTEST or not _looks_secret(value, password, tight):
         return False
-    return not (stands_for_something(value) or _CODE.fullmatch(value) or _CJK.search(value))
+    if stands_for_something(value):
+        return False
+    return bool(_MIXED.fullmatch(value)) or not (_CODE.fullmatch(value) or _CJK.search(value))
 
 
 def _looks_secret(value: str, password: bool, tight: bool) -> bool:

@@ -179,7 +179,7 @@ class Daemon:
         running.agenda.at(self._judge, beat(began, 1.0))
         for worker in (*workers, *some):
             running.figures.said.pop(worker, None)
-        applied = running.turns.apply(some)
+        applied = running.turns.apply(some, at_once=False)
         report.failure = report.failure or applied.failure
         self._posted(applied)
         running.figures.turn(running.now() - began, report)

@@ -21,6 +21,8 @@ from swarmmemd.journal import Follower, KeptHandoff
 from swarmmemd.layout import JOURNAL
 from swarmmemd.model import MissionId
 from swarmmemd.recall.verify import verify
+from swarmmemd.redact import Redactor
+from swarmmemd.redact.files import PORTION, safe_lines
 from swarmmemd.tree import Tree
 from swarmmemd.turn import Report
 from tests.support.faults import KILLED, From, calls_of, failing, hooked, in_child, kill
@@ -463,6 +465,42 @@ def test_a_daemon_killed_while_it_archives_again_leaves_no_copy_that_it_does_not
                 in_child(partial(how, home))
             _turns(home)
             assert verify(home.config).findings == [], (how.__name__, point)
+
+
+def test_a_long_file_of_events_is_archived_a_portion_a_turn(home: Home) -> None:
+    """Another worker's turn comes in between. What is added meanwhile is in the copy too."""
+    home.put(dispatched())
+    home.turn()
+    home.put(answered("done", "DONE", "All is laid"))
+    _turns(home)
+    copy = home.shared / "swarm" / "missions" / MISSION / WORKER / "events.jsonl"
+    before, secret = copy.read_bytes(), "".join(("hun", "ter", "27"))
+    line = json.dumps({"at": "2026-05-05T09:00:00.000Z", "type": "note", "summary": f"password: {secret}"})
+    _add(home, line, PORTION * 3 // len(line))
+    with home.tree() as tree:
+        tree.look_at_archives()
+        tree.turns.look([WORKER])
+        assert _reason(tree.turns.apply([WORKER], at_once=False)) == "it is being redacted"
+        assert copy.read_bytes() == before
+        _add(home, line, 1)
+        turns = 1
+        while report := tree.turns.apply([WORKER], at_once=False).obstacles:
+            assert [one.expected for one in report[WORKER]] == [True]
+            turns += 1
+    assert turns >= 5
+    assert copy.read_bytes() == safe_lines(Redactor(), home.events().read_bytes())
+    assert secret.encode() not in copy.read_bytes()
+    assert verify(home.config).findings == []
+
+
+def _add(home: Home, line: str, count: int) -> None:
+    with home.events().open("a") as file:
+        file.write(f"{line}\n" * count)
+
+
+def _reason(report: Report) -> str:
+    (found,) = report.obstacles[WORKER]
+    return found.reason
 
 
 def _edit(home: Home) -> None:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swarmmemd.redact import KINDS, Redacted, Redactor
+from swarmmemd.redact import KINDS, Redacted, Redactor, files
 from swarmmemd.redact.files import safe_lines
+from swarmmemd.redact.rules import CONTEXTS, TOKENS
 from tests.support.cases import expected
 from tests.support.secrets import ALNUM, B64, HARMLESS_PIECES, POSITIVE_PIECES, made
 
@@ -501,6 +502,24 @@ def test_every_kind_is_documented() -> None:
     assert set(re.findall(r"`([a-z-]+)`", " ".join(rows))) == set(KINDS)
 
 
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("pw=" * 9000 + "Hunter22", "Hunter22"),
+        (f"subscription_key={PASSWORD}; xapi-key={PASSWORD}", PASSWORD),
+        (f'{{"password": 12345678, "a": {{"auth": "{"QUJD" * 6}"}}}}', "12345678"),
+        (f"api_key={PASSWORD} " * 3 + f"secret key={PASSWORD}", PASSWORD),
+    ],
+)
+def test_what_is_beside_a_secret_is_still_found(text: str, hidden: str) -> None:
+    assert hidden not in REDACTOR.redact(text).text
+
+
+def test_no_hint_of_a_rule_holds_what_a_marker_begins_or_ends_with() -> None:
+    """Else the look through a redacted text would have to look for all of them anew."""
+    assert [hint for rule in (*TOKENS, *CONTEXTS) for hint in rule.hints if set(hint) & set("[]")] == []
+
+
 def test_a_key_over_broken_lines_of_a_file_of_records() -> None:
     """Lines that are no records are one text; the records round them stay as they are."""
     head, foot = (f"-----{word} PRIVATE KEY-----" for word in ("BEGIN", "END"))
@@ -514,6 +533,25 @@ def test_a_key_over_broken_lines_of_a_file_of_records() -> None:
 
 
 # Records of an archive
+
+LINES = st.lists(
+    st.one_of(
+        TEXTS,
+        TEXTS.map(lambda text: json.dumps({"a": text, "token": 1})),
+        st.sampled_from(("", "{}", "[1]", "7")),
+    ),
+    max_size=8,
+)
+
+
+@given(LINES, st.sampled_from(("\n", "\r", "\r\n")), st.integers(0, 200))
+@settings(max_examples=200)
+def test_a_file_of_records_is_the_same_in_portions(lines: list[str], end: str, portion: int) -> None:
+    data = end.join(lines).encode("utf-8", "replace")
+    whole = safe_lines(REDACTOR, data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "PORTION", portion)
+        assert b"".join(files.safe_portions(REDACTOR, data)) == whole
 
 
 def test_an_escape_hides_no_hint_in_a_record() -> None:
