@@ -395,9 +395,8 @@ class Turns:
             one.posted.update(one.taken)
             one.taken = {}
             if change.events:
-                one.memory.after = (
-                    0.0  # what stands in the way of one file need not stand in the way of these
-                )
+                # What stands in the way of one file need not stand in the way of these.
+                one.memory.after = one.shared.after = 0.0
 
     def record_past(self, worker: WorkerId, change: Change) -> None:
         """Records what happened to the worker before it was watched, and applies it. Raises `StorageError`."""
@@ -430,7 +429,7 @@ class Turns:
             return
         if one.state is not None and now >= one.shared.after:
             try:
-                one.shared.note(self._shared.apply(one.state, at_once), now)
+                one.shared.note(self._shared.apply(one.state, now, at_once), now)
                 found += one.shared.obstacles
             except StorageError as error:
                 report.failure = report.failure or error

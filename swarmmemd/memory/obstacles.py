@@ -59,17 +59,17 @@ def put(folder: Directory, place: Place, data: bytes, expected: Version | None) 
 
 
 class Stillness:
-    """Which unfinished files were seen, at which size, and since when they have not grown."""
+    """Which unfinished files were seen, how they stood (their size, say), and since when."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[WorkerId, str], tuple[int, float]] = {}
+        self._seen: dict[tuple[WorkerId, str], tuple[object, float]] = {}
 
-    def wait(self, worker: WorkerId, path: str, size: int, now: float, period: float) -> None:
-        """Returns once the file has stood at `size` for `period` seconds; until then raises `Obstructed`."""
+    def wait(self, worker: WorkerId, path: str, mark: object, now: float, period: float) -> None:
+        """Returns once the file has stood like this (`mark`) for `period` seconds; until then raises `Obstructed`."""
         key = (worker, path)
         seen = self._seen.get(key)
-        if seen is None or seen[0] != size:
-            seen = self._seen[key] = (size, now)
+        if seen is None or seen[0] != mark:
+            seen = self._seen[key] = (mark, now)
         rest = seen[1] + period - now
         if rest > 0:
             raise Obstructed(Obstacle(path, "another writer is at it", rest, expected=True))

@@ -27,7 +27,7 @@ from swarmmemd.journal import Journal, KeptHandoff, Placing
 from swarmmemd.layout import Place
 from swarmmemd.memory.archived import PARTS, Archived
 from swarmmemd.memory.audit import Auditor
-from swarmmemd.memory.obstacles import Obstacle, Obstructed, obstacle, put
+from swarmmemd.memory.obstacles import Obstacle, Obstructed, Stillness, obstacle, put
 from swarmmemd.memory.portions import Portions, Unfinished
 from swarmmemd.memory.versions import Versions
 from swarmmemd.model import MissionId, WorkerId, iso, worker_id
@@ -40,6 +40,8 @@ _HANDOFF_LIMIT = 4 * 1024 * 1024
 _MARK = re.compile(r"\[REDACTED:([a-z0-9-]+)\]")
 _SWEPT = 512
 """Folders of which is known that no left-overs are in them. To look again costs a listing."""
+_AT_WORK = 60.0
+"""Seconds without an event after which a mission that was dispatched again, and is not complete yet, is archived."""
 _RESTORED = 2
 """Once put there, once put back: more would be a fight."""
 
@@ -65,13 +67,15 @@ class SharedMemory:
         self._claim = claim
         self._swept: dict[tuple[str, ...], None] = {}
         self._portions = Portions()
+        self._stillness = Stillness()
         self.archived = Archived(root, profiles_root, journal)
         self.counts: dict[str, int] = {}
         self.overwritten: dict[WorkerId, str] = {}
 
-    def apply(self, state: WorkerState, at_once: bool) -> list[Obstacle]:
+    def apply(self, state: WorkerState, now: float, at_once: bool) -> list[Obstacle]:
         """Brings the worker's latest handoff and the archives of its completed missions up to date; if not `at_once`,
-        a long archive a portion further."""
+        a long archive a portion further, and one of a mission that is at work again when it rests. `now` is monotonic
+        seconds."""
         steps: list[Callable[[Directory], object]] = []
         shown = state.missions.get(state.handed_off) if state.handed_off else None
         if shown is not None and shown.handoff is not None and not shown.handoff.local:
@@ -80,7 +84,9 @@ class SharedMemory:
         if missions := dict.fromkeys([*self._journal.not_archived(state.worker), *again]):
             # What is archived is what is there: not before the mission's own files are true.
             waiting = {record.event.mission for record in self._journal.waiting(state.worker)}
-            steps += [partial(self._archive, state.worker, m, at_once) for m in missions if m not in waiting]
+            ready = [mission for mission in missions if mission not in waiting]
+            when = None if at_once else now
+            steps += [partial(self._archive, state, mission, when) for mission in ready]
         if not steps:
             return []
         try:
@@ -105,9 +111,14 @@ class SharedMemory:
             except OSError as error:
                 yield obstacle(error, str(self._root))
 
-    def _archive(self, worker: WorkerId, mission: MissionId, at_once: bool, root: Directory) -> None:
+    def _archive(self, state: WorkerState, mission: MissionId, now: float | None, root: Directory) -> None:
+        worker, known = state.worker, state.missions.get(mission)
+        if now is not None and known is not None and not known.closed:
+            # All of a long mission would be redacted once more for each event of it.
+            path = layout.manifest(mission).shown
+            self._stillness.wait(worker, path, known, now, _AT_WORK)
         self._journal.archive_again([(worker, mission)])
-        self.archive(root, mission, at_once)
+        self.archive(root, mission, at_once=now is None)
         self.archived.done(worker, mission)
         self._journal.settle(archived=[(worker, mission)])
 

@@ -493,6 +493,32 @@ def test_a_long_file_of_events_is_archived_a_portion_a_turn(home: Home) -> None:
     assert verify(home.config).findings == []
 
 
+def test_a_mission_that_is_at_work_again_is_archived_when_it_rests(home: Home) -> None:
+    """Not for each of its events: that would cost as much as all of them. By then the archive is as it was."""
+    home.put(dispatched())
+    home.turn()
+    home.put(answered("done", "DONE", "All is laid"))
+    _turns(home)
+    copy = home.shared / "swarm" / "missions" / MISSION / WORKER / "events.jsonl"
+    before = copy.read_bytes()
+    with home.tree() as tree:
+        for count in range(1, 4):
+            home.put(dispatched(currentTask="More. " * count, lastDispatchAt=1_777_886_200_000 + count))
+            tree.turns.look([WORKER])
+            tree.turns.apply([WORKER], at_once=False)
+            home.hands.move(50.0)
+            assert copy.read_bytes() == before
+        home.hands.move(70.0)
+        assert not tree.turns.apply([WORKER], at_once=False).obstacles
+        rested = copy.read_bytes()
+        assert rested == home.events().read_bytes()
+        home.put(answered("done", "DONE", "All is laid again"))
+        tree.turns.look([WORKER])
+        assert not tree.turns.apply([WORKER], at_once=False).obstacles
+    assert copy.read_bytes() == home.events().read_bytes() != rested
+    assert verify(home.config).findings == []
+
+
 def _add(home: Home, line: str, count: int) -> None:
     with home.events().open("a") as file:
         file.write(f"{line}\n" * count)
