@@ -52,6 +52,10 @@ class Backoff:
         self.after = 0.0
         self._failures = 0
 
+    def holds(self, now: float) -> bool:
+        """Whether nothing is tried now. Where others are just at one file, the rest of the target need not wait."""
+        return now < self.after and not all(obstacle.expected for obstacle in self.obstacles)
+
     def note(self, obstacles: list[Obstacle], now: float) -> None:
         """Soon again where another writer is at it, else after a wait that doubles up to a minute."""
         self.obstacles = obstacles

@@ -121,6 +121,7 @@ class Turns:
         """Stops to watch a worker. Its memory stays."""
         self.workers.pop(worker, None)
         self._memory.forget(worker)
+        self._shared.forget(worker)
 
     def run(self, workers: Iterable[WorkerId]) -> Report:
         """One turn for these workers. What cannot be done now is in the report, with when to come back."""
@@ -427,7 +428,7 @@ class Turns:
             # The profile is gone. It is never made again; what was to be written there waits, out of the way.
             self._journal.settle(unplaced=[record.seq for record in self._journal.waiting(one.id)])
             return
-        if one.state is not None and now >= one.shared.after:
+        if one.state is not None and not one.shared.holds(now):
             try:
                 one.shared.note(self._shared.apply(one.state, now, at_once), now)
                 found += one.shared.obstacles

@@ -76,9 +76,12 @@ class Archived:
         self._believed = False
         self._last = ("", "")
 
-    def reads(self, worker: WorkerId, mission: MissionId) -> None:
-        """The parts as they stand now are about to be archived."""
-        parts = self._parts(worker, mission)
+    def versions(self, worker: WorkerId, mission: MissionId) -> Versions | None:
+        """The versions of the parts as they stand now; None where there is no such folder."""
+        return _versions(layout.profile(self._profiles, worker), layout.summary(mission))
+
+    def shows(self, worker: WorkerId, mission: MissionId, parts: Versions | None) -> None:
+        """The archive shows what was read when the parts had these versions."""
         if parts is not None:
             self._known.pop((worker, mission), None)
             self._know(worker, mission, parts)
@@ -93,7 +96,7 @@ class Archived:
         known = self._known.get((worker, mission))
         if known is not None and known.stands():
             return False
-        parts = self._parts(worker, mission)
+        parts = self.versions(worker, mission)
         if parts is None:
             return False
         if known is None and self._believed and not self._is_newer(worker, mission, parts):
@@ -106,10 +109,6 @@ class Archived:
     def _know(self, worker: WorkerId, mission: MissionId, parts: Versions) -> None:
         folder = layout.summary(mission).below(layout.profile(self._profiles, worker)).parent
         self._known[worker, mission] = _Known(str(folder), parts)
-
-    def _parts(self, worker: WorkerId, mission: MissionId) -> Versions | None:
-        """The versions of the parts; None where there is no such folder."""
-        return _versions(layout.profile(self._profiles, worker), layout.summary(mission))
 
     def _is_newer(self, worker: WorkerId, mission: MissionId, parts: Versions) -> bool:
         copies = _versions(self._root, layout.archived(mission, worker, layout.SUMMARY))

@@ -66,11 +66,23 @@ class Stillness:
 
     def wait(self, worker: WorkerId, path: str, mark: object, now: float, period: float) -> None:
         """Returns once the file has stood like this (`mark`) for `period` seconds; until then raises `Obstructed`."""
-        key = (worker, path)
-        seen = self._seen.get(key)
+        self.check(worker, path, mark, now, period)
+        self.forget(worker, path)
+
+    def check(self, worker: WorkerId, path: str, mark: object, now: float, period: float) -> None:
+        """The same, and goes on to know how long it stands: until `forget`."""
+        seen = self._seen.get((worker, path))
         if seen is None or seen[0] != mark:
-            seen = self._seen[key] = (mark, now)
+            seen = self._seen[worker, path] = (mark, now)
         rest = seen[1] + period - now
         if rest > 0:
             raise Obstructed(Obstacle(path, "another writer is at it", rest, expected=True))
-        del self._seen[key]
+
+    def forget(self, worker: WorkerId, path: str) -> None:
+        """The file is what it should be."""
+        self._seen.pop((worker, path), None)
+
+    def forget_all(self, worker: WorkerId) -> None:
+        """The worker is retired."""
+        for key in [key for key in self._seen if key[0] == worker]:
+            del self._seen[key]

@@ -1,12 +1,13 @@
-"""The redacted form of a long file of records, made a portion a turn: no worker waits for another one's archive.
+"""The redacted forms of the parts of one archive, a portion a turn: no worker waits for another one's archive.
 
 docs/architecture.md, "Handoffs and the shared folder".
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
+from swarmmemd.durable import Version
 from swarmmemd.layout import Place
 from swarmmemd.memory.obstacles import Obstacle, Obstructed
 from swarmmemd.redact import Redactor
@@ -17,37 +18,50 @@ class Unfinished(Obstructed):
     """The form is not whole yet."""
 
 
-class _Begun(msgspec.Struct):
-    """Of what a form is made, by whom, what there is of it, and what makes the rest."""
+class _Source(msgspec.Struct, frozen=True):
+    """Of what a form is made, and by whom."""
 
-    data: bytes
+    version: Version | None
     redactor: Redactor
+
+
+class _Begun(msgspec.Struct):
+    """A form that is not whole yet: what there is of it, and what makes the rest."""
+
+    source: _Source
     rest: Iterator[bytes]
     parts: list[bytes] = []
 
 
 class Portions:
-    """The forms that are not whole yet, by the place where they will stand."""
+    """The long files of records of one archive: of which a form was begun, and which stand there."""
 
     def __init__(self) -> None:
         self._begun: dict[Place, _Begun] = {}
+        self._standing: dict[Place, _Source] = {}
 
-    def form(self, place: Place, data: bytes, redactor: Redactor, at_once: bool) -> bytes:
-        """The redacted form of `data`. Where it is long and need not be there at once, one more portion of it is made;
-        raises `Unfinished` until it is whole. Other data, or another redactor, begin anew."""
-        if at_once or len(data) <= PORTION:
-            self.drop(place)
-            return safe_lines(redactor, data)
+    def form(
+        self, place: Place, version: Version | None, redactor: Redactor, read: Callable[[], bytes | None]
+    ) -> bytes | None:
+        """The redacted form of the file that `read` gives; None where there is no file, or its form was given before.
+        Where it is long, one more portion is made; raises `Unfinished` until the form is whole. Another version, or
+        another redactor, begins anew."""
+        source = _Source(version, redactor)
+        if self._standing.get(place) == source:
+            return None
         begun = self._begun.get(place)
-        if begun is None or begun.redactor is not redactor or begun.data != data:
-            begun = self._begun[place] = _Begun(data, redactor, safe_portions(redactor, data))
+        if begun is None or begun.source != source:
+            data = read()
+            if data is None or len(data) <= PORTION:
+                return self._given(place, source, data and safe_lines(redactor, data))
+            begun = self._begun[place] = _Begun(source, safe_portions(redactor, data))
         part = next(begun.rest, None)
         if part is not None:
             begun.parts.append(part)
             raise Unfinished(Obstacle(place.shown, "it is being redacted", 0.0, expected=True))
-        self.drop(place)
-        return b"".join(begun.parts)
+        return self._given(place, source, b"".join(begun.parts))
 
-    def drop(self, place: Place) -> None:
-        """The form is not wanted any more."""
+    def _given(self, place: Place, source: _Source, form: bytes | None) -> bytes | None:
         self._begun.pop(place, None)
+        self._standing[place] = source
+        return form

@@ -20,6 +20,7 @@ from swarmmemd.durable import (
     make_root,
     read_file,
     sweep_temporaries,
+    version_at,
 )
 from swarmmemd.errors import StorageError, system_error
 from swarmmemd.handoff import OWN, Author, sha256
@@ -66,7 +67,7 @@ class SharedMemory:
         self._auditor = auditor
         self._claim = claim
         self._swept: dict[tuple[str, ...], None] = {}
-        self._portions = Portions()
+        self._under_way: dict[MissionId, Portions] = {}
         self._stillness = Stillness()
         self.archived = Archived(root, profiles_root, journal)
         self.counts: dict[str, int] = {}
@@ -112,13 +113,13 @@ class SharedMemory:
                 yield obstacle(error, str(self._root))
 
     def _archive(self, state: WorkerState, mission: MissionId, now: float | None, root: Directory) -> None:
-        worker, known = state.worker, state.missions.get(mission)
+        worker, known, path = state.worker, state.missions.get(mission), layout.manifest(mission).shown
         if now is not None and known is not None and not known.closed:
             # All of a long mission would be redacted once more for each event of it.
-            path = layout.manifest(mission).shown
-            self._stillness.wait(worker, path, known, now, _AT_WORK)
+            self._stillness.check(worker, path, known, now, _AT_WORK)
         self._journal.archive_again([(worker, mission)])
-        self.archive(root, mission, at_once=now is None)
+        self.archive(root, mission, None if now is None else worker)
+        self._stillness.forget(worker, path)
         self.archived.done(worker, mission)
         self._journal.settle(archived=[(worker, mission)])
 
@@ -223,42 +224,71 @@ class SharedMemory:
 
     # The archive
 
-    def archive(self, root: Directory, mission: MissionId, at_once: bool = True) -> int:
+    def archive(self, root: Directory, mission: MissionId, asking: WorkerId | None = None) -> int:
         """Archives a mission: every worker that completed it, and the manifest last. Gives the number of files
-        that changed; doing it twice changes nothing. Raises OSError, and `Unfinished` if not `at_once`."""
+        that changed; doing it twice changes nothing. Raises OSError.
+
+        In a turn of the worker `asking` a portion further: raises `Unfinished` until all is archived. The part of
+        another one that is at work again is left to its own turns.
+        """
+        portions = self._under_way.pop(mission, None) or Portions() if asking is not None else None
+        try:
+            return self._archive_all(root, mission, asking, portions)
+        except Unfinished:
+            if portions is not None:
+                self._under_way[mission] = portions
+            raise
+
+    def _archive_all(
+        self, root: Directory, mission: MissionId, asking: WorkerId | None, portions: Portions | None
+    ) -> int:
         changed, completed, title = 0, 0, ""
         for worker, state in self._journal.sharing(mission):
             if state.completed:
-                changed += self._worker(root, worker, state, at_once)
+                if state.closed or asking in (None, worker):
+                    changed += self._worker(root, worker, state, portions)
                 completed, title = max(completed, state.completed), title or state.title
         if not completed:
             return 0
         manifest = self._manifest(root, mission, title, completed)
         return changed + self._put(root, layout.manifest(mission), manifest)
 
-    def _worker(self, root: Directory, worker: WorkerId, state: MissionState, at_once: bool) -> int:
+    def forget(self, worker: WorkerId) -> None:
+        """The worker is retired: what was begun, for it too, is begun anew."""
+        self._under_way.clear()
+        self._stillness.forget_all(worker)
+
+    def _worker(
+        self, root: Directory, worker: WorkerId, state: MissionState, portions: Portions | None
+    ) -> int:
         mission, place, changed = state.mission, layout.summary(state.mission), 0
         kept_local = state.handoff is not None and state.handoff.local
-        self.archived.reads(worker, mission)
+        read = self.archived.versions(worker, mission)
         try:
             with (
                 Directory.root(layout.profile(self._profiles, worker)) as profile,
                 profile.descend(place.folders) as folder,
             ):
                 for name in PARTS:
-                    data = _part(folder, name)
-                    if data is not None and not (kept_local and name == layout.HANDOFF):
-                        copy = layout.archived(mission, worker, name)
-                        changed += self._put(root, copy, self._form(copy, data, at_once))
+                    if kept_local and name == layout.HANDOFF:
+                        continue
+                    copy = layout.archived(mission, worker, name)
+                    form = self._form(folder, copy, portions)
+                    changed += self._put(root, copy, form) if form is not None else 0
         except FileNotFoundError:
-            self._portions.drop(layout.archived(mission, worker, layout.EVENTS))
             return changed  # the profile is gone; what was archived of it stays
+        self.archived.shows(worker, mission, read)
         return changed
 
-    def _form(self, copy: Place, data: bytes, at_once: bool) -> bytes:
-        if copy.name == layout.EVENTS:
-            return self._portions.form(copy, data, self._versions.redactor, at_once)
-        return safe_text(self._versions.redactor, data)
+    def _form(self, folder: Directory, copy: Place, portions: Portions | None) -> bytes | None:
+        """The redacted form of a part; None where there is none, or its form was put there in an earlier turn."""
+        redactor = self._versions.redactor
+        if portions is not None and copy.name == layout.EVENTS:
+            return portions.form(
+                copy, _version(folder, copy.name), redactor, partial(_part, folder, copy.name)
+            )
+        data = _part(folder, copy.name)
+        return None if data is None else archived_form(redactor, copy.name, data)
 
     def _manifest(self, root: Directory, mission: MissionId, title: str, completed: int) -> bytes:
         place = layout.manifest(mission)
@@ -324,6 +354,14 @@ def _parts(folder: Directory, worker: str) -> dict[str, bytes] | None:
         with folder.child(worker) as one:
             found = ((name, _part(one, name)) for name in sorted(PARTS))
             return {name: data for name, data in found if data is not None}
+    except Refused:
+        return None
+
+
+def _version(folder: Directory, name: str) -> Version | None:
+    """The version of a part that stands there."""
+    try:
+        return version_at(folder, name)
     except Refused:
         return None
 

@@ -163,7 +163,7 @@ class Daemon:
         if REQUESTS in words:
             self._requests()
 
-    def _turn(self, workers: list[WorkerId]) -> None:
+    def _turn(self, workers: list[WorkerId], at_once: bool = False) -> None:
         """Looks at these workers, then applies for some of those that were looked at. Looking comes first: a
         state that is overwritten before it is recorded is gone, what is recorded can wait."""
         running, began = self._running, self._running.now()
@@ -179,7 +179,7 @@ class Daemon:
         running.agenda.at(self._judge, beat(began, 1.0))
         for worker in (*workers, *some):
             running.figures.said.pop(worker, None)
-        applied = running.turns.apply(some, at_once=False)
+        applied = running.turns.apply(some, at_once)
         report.failure = report.failure or applied.failure
         self._posted(applied)
         running.figures.turn(running.now() - began, report)
@@ -321,7 +321,7 @@ class Daemon:
             ready = running.schedule.ready(running.now(), _TURN)
             if not ready and not self._to_apply:
                 break
-            self._turn(ready)
+            self._turn(ready, at_once=True)
         return inbox.Answer(
             len(running.turns.workers), running.figures.events - before, running.tree.problems()
         )

@@ -19,7 +19,7 @@ from swarmmemd.durable import TEMPORARY
 from swarmmemd.handoff import sha256
 from swarmmemd.journal import Follower, KeptHandoff
 from swarmmemd.layout import JOURNAL
-from swarmmemd.model import MissionId
+from swarmmemd.model import MissionId, WorkerId
 from swarmmemd.recall.verify import verify
 from swarmmemd.redact import Redactor
 from swarmmemd.redact.files import PORTION, safe_lines
@@ -29,6 +29,7 @@ from tests.support.faults import KILLED, From, calls_of, failing, hooked, in_chi
 from tests.support.trees import MISSION, WORKER, Home, answered, dispatched
 
 _AGO = 1_777_870_000
+_NOTE = json.dumps({"at": "2026-05-05T09:00:00.000Z", "type": "note", "summary": "A line of another program"})
 
 
 @pytest.fixture
@@ -519,8 +520,97 @@ def test_a_mission_that_is_at_work_again_is_archived_when_it_rests(home: Home) -
     assert verify(home.config).findings == []
 
 
-def _add(home: Home, line: str, count: int) -> None:
-    with home.events().open("a") as file:
+def test_a_long_mission_that_is_at_work_again_is_archived_in_one_rest(home: Home) -> None:
+    home.put(dispatched())
+    home.turn()
+    home.put(answered("done", "DONE", "All is laid"))
+    _turns(home)
+    copy = home.shared / "swarm" / "missions" / MISSION / WORKER / "events.jsonl"
+    with home.tree() as tree:
+        _add(home, _NOTE, PORTION * 3 // len(_NOTE))
+        home.put(dispatched(currentTask="More.", lastDispatchAt=1_777_886_200_001))
+        tree.turns.look([WORKER])
+        tree.turns.apply([WORKER], at_once=False)
+        home.hands.move(70.0)
+        assert _turns_until_archived(tree, [WORKER]) < 10
+    assert copy.read_bytes() == home.events().read_bytes()
+
+
+def test_of_a_mission_of_several_workers_each_long_file_is_redacted_once(tmp_path: Path) -> None:
+    other = WorkerId("builder-2")
+    home = Home(tmp_path / "home", WORKER, other)
+    for worker in (WORKER, other):
+        home.put({**dispatched(), "workerId": worker}, worker)
+    home.turn()
+    for worker in (WORKER, other):
+        home.put({**answered("done", "DONE", "All is laid"), "workerId": worker}, worker)
+    _turns(home)
+    with home.tree() as tree:
+        for worker in (WORKER, other):
+            _add(home, _NOTE, PORTION * 6 // len(_NOTE), worker)
+        tree.look_at_archives()
+        tree.turns.look([WORKER])
+        assert _turns_until_archived(tree, [WORKER]) < 20
+    for worker in (WORKER, other):
+        copy = home.shared / "swarm" / "missions" / MISSION / worker / "events.jsonl"
+        assert copy.read_bytes() == home.events(worker=worker).read_bytes()
+    assert verify(home.config).findings == []
+
+
+def test_the_part_of_a_worker_at_work_again_is_not_archived_for_another(tmp_path: Path) -> None:
+    other = WorkerId("builder-2")
+    home = Home(tmp_path / "home", WORKER, other)
+    for worker in (WORKER, other):
+        home.put({**dispatched(), "workerId": worker}, worker)
+    home.turn()
+    for worker in (WORKER, other):
+        home.put({**answered("done", "DONE", "All is laid"), "workerId": worker}, worker)
+    _turns(home)
+    copies = {w: home.shared / "swarm" / "missions" / MISSION / w / "events.jsonl" for w in (WORKER, other)}
+    before = copies[WORKER].read_bytes()
+    with home.tree() as tree:
+        home.put(dispatched(currentTask="More.", lastDispatchAt=1_777_886_200_001))
+        tree.turns.look([WORKER, other])
+        tree.turns.apply([WORKER], at_once=False)
+        _add(home, _NOTE, 1, other)
+        tree.look_at_archives()
+        assert not tree.turns.apply([other], at_once=False).obstacles
+        assert copies[other].read_bytes() == home.events(worker=other).read_bytes()
+        assert copies[WORKER].read_bytes() == before
+        home.hands.move(70.0)
+        assert not tree.turns.apply([WORKER], at_once=False).obstacles
+        assert copies[WORKER].read_bytes() == home.events().read_bytes() != before
+    assert verify(home.config).findings == []
+
+
+def test_a_handoff_is_put_back_while_a_mission_at_work_again_is_not_archived_yet(home: Home) -> None:
+    home.put(dispatched())
+    home.turn()
+    places = Places(home)
+    with home.tree() as tree:
+        for text in ("First", "Second"):
+            put(places.latest, own(text))
+            look(home, tree)
+        home.put(answered("done", "DONE", "All is laid"))
+        look(home, tree)
+        home.put(dispatched(currentTask="More.", lastDispatchAt=1_777_886_200_001))
+        tree.turns.look([WORKER])
+        assert tree.turns.apply([WORKER], at_once=False).obstacles
+        put(places.shared, own("First"))
+        tree.turns.look([WORKER])
+        tree.turns.apply([WORKER], at_once=False)
+        assert places.shared.read_bytes() == own("Second")
+
+
+def _turns_until_archived(tree: Tree, workers: list[WorkerId]) -> int:
+    turns = 1
+    while turns < 100 and tree.turns.apply(workers, at_once=False).obstacles:
+        turns += 1
+    return turns
+
+
+def _add(home: Home, line: str, count: int, worker: WorkerId = WORKER) -> None:
+    with home.events(worker=worker).open("a") as file:
         file.write(f"{line}\n" * count)
 
 

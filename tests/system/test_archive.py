@@ -221,3 +221,14 @@ def test_an_edited_summary_comes_into_the_archive(home: Home) -> None:
         put_file(summary, text.encode())
         copy = _archive(home) / "builder-1" / "SUMMARY.md"
         until(lambda: "- Bigger stones" in copy.read_text(), "the decision in the archive")
+
+
+def test_what_is_asked_for_is_archived_at_once_though_the_mission_is_at_work_again(home: Home) -> None:
+    with running(home):
+        _completed(home)
+        home.write("builder-1", dispatched(_MISSION, "Paint it again", lastDispatchAt=1_777_895_000_000))
+        until(lambda: home.types("builder-1").count("dispatch") == 2, "the second dispatch")
+        asked = home.command("once")
+        assert (asked.returncode, asked.stderr) == (0, "")
+        own = home.mission("builder-1", _MISSION) / "events.jsonl"
+        assert (_archive(home) / "builder-1" / "events.jsonl").read_bytes() == own.read_bytes()
