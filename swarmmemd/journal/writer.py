@@ -300,10 +300,12 @@ class Journal:
         Raises `StorageError` where the disk refuses; then nothing of it is recorded.
         """
         new: list[Recorded] = []
+        waiting: list[Recorded] = []
         with self._transaction():
             for change in changes:
                 found = self._events(change)
                 new += found
+                waiting += () if change.applied else found
                 if change.applied and found:
                     row = (change.after.worker, found[-1].seq)
                     self._db.execute("INSERT OR REPLACE INTO made VALUES (?, ?)", row)
@@ -311,7 +313,7 @@ class Journal:
                 self._rendered(change)
                 self._handoffs(change)
                 self._heard(change)
-        self._newest = {one.seq: one for one in new}
+        self._newest = {one.seq: one for one in waiting}
         return new
 
     def settle(

@@ -376,3 +376,13 @@ def test_closing_commits_what_was_settled(tmp_path: Path) -> None:
     journal = Journal.open(tmp_path / JOURNAL)
     journal.settle(applied=[1])
     assert calls_of(journal.close) == [("commit", JOURNAL)]
+
+
+def test_what_was_read_back_is_not_held(home: Home) -> None:
+    """It is applied already, and can be a long life."""
+    _told(home)
+    home.delete_journal()
+    with home.tree() as tree:
+        tree.everything()
+        assert tree.journal._newest == {}
+    assert home.types()
