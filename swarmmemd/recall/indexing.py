@@ -212,8 +212,9 @@ class Indexer(Index):
 
     def _goes_on(self, known: _Known, file: MemoryPath, pieces: Pieces, descriptor: int) -> bool:
         """Whether what is in the index still stands there, and only what follows is new."""
+        stands = msgspec.structs.replace(known.signature, size=file.size) == file.signature
         moved = moment(known.signature.mtime_ns) != file.about.written
-        if not known.digest or known.indexed > file.size or (moved and not file.about.only_grows):
+        if not known.digest or known.indexed > file.size or not (stands or file.about.only_grows):
             return False
         pieces.skip(known.indexed)
         if pieces.digest != known.digest:

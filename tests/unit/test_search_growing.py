@@ -198,6 +198,21 @@ def test_what_an_ended_look_has_indexed_is_kept(config: Config, files: list[Path
     index.close()
 
 
+def test_a_handoff_that_grew_and_kept_its_time_is_of_the_mission_that_it_names_now(config: Config) -> None:
+    path = config.profiles_root / "builder-1" / "memory" / "handoffs" / "latest.md"
+    path.write_text("# Handoff — builder-1\n\nzeta\n")
+    os.utime(path, (1_777_000_000, 1_777_000_000))
+    index, query = indexer(config), SearchQuery(text="zeta", mission="mission-a")
+    index.update(config)
+    with path.open("a") as file:
+        file.write("\nMission: mission-a\n")
+    os.utime(path, (1_777_000_000, 1_777_000_000))
+    index.update(config)
+    assert [hit.line for hit in scan(config, query).hits] == [3]
+    assert index.search(config, query) == scan(config, query)
+    index.close()
+
+
 @pytest.mark.parametrize("name", ["missions/mission-a/events.jsonl", "MEMORY.md"])
 def test_a_file_that_cannot_be_held_is_tried_once(
     config: Config, name: str, monkeypatch: pytest.MonkeyPatch
