@@ -104,6 +104,7 @@ class ChatSource:
         waits = wanted.state is not None and wanted.state.held is not None
         found = self._signatures()
         if found[0] is None:
+            self.elsewhere = os.path.islink(self.path)  # what it leads to can come
             self._seen, self.due, self.trouble, self.failing_since, self._tries = found, None, None, None, 0
             return Absent()
         if self.trouble is not None and self.due is not None and now < self.due:

@@ -108,6 +108,7 @@ class FileSource(Generic[T]):
         try:
             found = signature(os.stat(self._place))
         except FileNotFoundError:
+            self.elsewhere = os.path.islink(self._place)  # what it leads to can come
             return self._gone(now)
         except (OSError, ValueError) as error:
             return self._failed(now, _reason(error))

@@ -469,3 +469,15 @@ def test_a_longer_file_than_the_limit_is_refused_before_it_is_read(tmp_path: Pat
         file.truncate(1 << 40)
     with pytest.raises(ValueError, match="longer than 100 bytes"):
         read_still(path, 100)
+
+
+def test_of_a_link_that_leads_nowhere_yet_it_is_known_that_nobody_hears(tmp_path: Path) -> None:
+    path, target = tmp_path / "runtime.json", tmp_path / "elsewhere" / "runtime.json"
+    path.symlink_to(target)
+    source = FileSource("runtime.json", path, parse_runtime)
+    for now in (0.0, 2.0):
+        source.look(now, OLD)
+        assert source.elsewhere
+    path.unlink()
+    source.look(3.0, OLD)
+    assert not source.elsewhere

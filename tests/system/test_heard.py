@@ -157,6 +157,32 @@ def test_a_runtime_that_is_written_by_another_name_is_swept(
         until(lambda: any(event["missionId"] == "m2" for event in home.events()), "the next mission")
 
 
+def test_a_chat_that_is_a_link_which_leads_nowhere_yet_is_swept(home: Home, tmp_path: Path) -> None:
+    home.write("one", dispatched("m1", checkpointStatus="blocked"))
+    chat, made = tmp_path / "elsewhere.db", home.profiles / "one" / "made.db"
+    (home.profiles / "one" / "state.db").symlink_to(chat)
+    with running(home, *_SELDOM, "--sweep-chat-s", "1"):
+        until(
+            lambda: any((home.state / CANARY).glob("one")), "the canary, which comes after the first sweeps"
+        )
+        home.looked_at()
+        with closing(sqlite3.connect(made, isolation_level=None)) as db:
+            db.execute("CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT, parent_session_id TEXT)")
+            db.execute(
+                "CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, role TEXT, "
+                "content TEXT, timestamp REAL, finish_reason TEXT, active INTEGER DEFAULT 1, compacted INTEGER "
+                "DEFAULT 0)"
+            )
+            db.execute("INSERT INTO sessions VALUES ('main', 'cli', NULL)")
+            db.execute(
+                "INSERT INTO messages (session_id, role, content, timestamp, finish_reason) "
+                "VALUES ('main', 'assistant', ?, ?, 'stop')",
+                (_BLOCK, time.time()),
+            )
+        made.rename(chat)
+        until(lambda: "checkpoint" in home.types("one"), "the checkpoint")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="writes are heard there only")
 def test_what_is_heard_is_known_anew_when_a_folder_goes(home: Home) -> None:
     config = Config(
