@@ -73,7 +73,7 @@ class ChatSource:
         self.more = False
         """The last look ended before the newest row."""
         self.last_error: str | None = None
-        self._files = tuple(f"{profile}/{name}" for name in CHAT)
+        self._files = _files_of(self.path)
         self._worker = worker
         self._seen: tuple[Signature | None, ...] | None = None
         self._sessions: dict[str, Session] = {}
@@ -86,6 +86,8 @@ class ChatSource:
         """Whether a stat shows other files than the last look did."""
         if self.trouble is not None:
             return False  # it waits; `due` says how long
+        if self.elsewhere:
+            self._files = _files_of(self.path)
         if self._seen is None:
             return _signature(self._files[0]) is not None
         # A commit changes one of these two, whatever its journal is: the third is there for a moment only.
@@ -102,6 +104,7 @@ class ChatSource:
     def look(self, wanted: Wanted, now: float, wall: float) -> Chat | Unchanged | Unreadable | Absent:
         """The rows behind the cursor, if the files changed or something waits."""
         waits = wanted.state is not None and wanted.state.held is not None
+        self._files = _files_of(self.path)
         found = self._signatures()
         if found[0] is None:
             self.elsewhere = os.path.islink(self.path)  # what it leads to can come
@@ -371,6 +374,12 @@ def _str(value: object) -> str | None:
 
 _text = partial(str, encoding="utf-8", errors="replace")
 """Rows can end in the middle of a character."""
+
+
+def _files_of(path: Path) -> tuple[str, ...]:
+    """The database and the files that a commit changes: SQLite keeps them beside what a link leads to."""
+    place = os.path.realpath(path) if os.path.islink(path) else os.fspath(path)
+    return tuple(place + name.removeprefix(CHAT[0]) for name in CHAT)
 
 
 def _signature(path: str) -> Signature | None:

@@ -61,8 +61,12 @@ def agent(home: Home, worker: str) -> Iterator[sqlite3.Connection]:
             "timestamp REAL, finish_reason TEXT, active INTEGER DEFAULT 1, compacted INTEGER DEFAULT 0)"
         )
         chat.execute("INSERT INTO sessions VALUES ('main', 'cli', NULL)")
-        for name in ("state.db", "state.db-wal"):  # a change that is young is looked at once more
-            os.utime(home.profiles / worker / name, (_OLD, _OLD))
+        place = (home.profiles / worker / "state.db").resolve()
+        for path in (
+            place,
+            place.with_name(f"{place.name}-wal"),
+        ):  # a change that is young is looked at once more
+            os.utime(path, (_OLD, _OLD))
         yield chat
 
 
@@ -180,6 +184,23 @@ def test_a_chat_that_is_a_link_which_leads_nowhere_yet_is_swept(home: Home, tmp_
                 (_BLOCK, time.time()),
             )
         made.rename(chat)
+        until(lambda: "checkpoint" in home.types("one"), "the checkpoint")
+
+
+def test_a_commit_to_a_chat_that_is_a_link_is_swept(home: Home, tmp_path: Path) -> None:
+    """SQLite keeps the log beside what the link leads to."""
+    home.write("one", dispatched("m1", checkpointStatus="blocked"))
+    (home.profiles / "one" / "state.db").symlink_to(tmp_path / "elsewhere.db")
+    with agent(home, "one") as chat, running(home, *_SELDOM, "--sweep-chat-s", "1"):
+        until(
+            lambda: any((home.state / CANARY).glob("one")), "the canary, which comes after the first sweeps"
+        )
+        home.looked_at()
+        chat.execute(
+            "INSERT INTO messages (session_id, role, content, timestamp, finish_reason) "
+            "VALUES ('main', 'assistant', ?, ?, 'stop')",
+            (_BLOCK, time.time()),
+        )
         until(lambda: "checkpoint" in home.types("one"), "the checkpoint")
 
 
