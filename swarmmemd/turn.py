@@ -408,12 +408,12 @@ class Turns:
     # 4 apply
 
     def recover(self) -> Report:
-        """Finishes what was recorded and not applied when the daemon ended."""
+        """Finishes what was recorded and not applied when the daemon ended; a long archive is only begun."""
         report = Report()
         for worker in self._journal.workers_waiting():
             one = self.workers.get(worker) or self._tracked(worker)
             one.state = self._journal.load(worker)
-            self._apply(one, report)
+            self._apply(one, report, at_once=False)
             self._let_go(one)
         return report
 

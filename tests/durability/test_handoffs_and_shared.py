@@ -583,6 +583,22 @@ def test_the_part_of_a_worker_at_work_again_is_not_archived_for_another(tmp_path
     assert verify(home.config).findings == []
 
 
+def test_a_start_does_not_wait_for_a_long_archive(home: Home) -> None:
+    home.put(dispatched())
+    home.turn()
+    _add(home, _NOTE, PORTION * 3 // len(_NOTE))
+    with home.tree() as tree:
+        home.put(answered("done", "DONE", "All is laid"))
+        tree.turns.look([WORKER])
+    copy = home.shared / "swarm" / "missions" / MISSION / WORKER / "events.jsonl"
+    with home.tree() as tree:
+        assert home.types()[-1] == "complete"
+        assert b"All is laid" in home.events().read_bytes()
+        assert not copy.exists()
+        tree.everything()
+        assert copy.read_bytes() == home.events().read_bytes()
+
+
 def test_a_handoff_is_put_back_while_a_mission_at_work_again_is_not_archived_yet(home: Home) -> None:
     home.put(dispatched())
     home.turn()
