@@ -13,6 +13,9 @@ from swarmmemd.memory.obstacles import Obstacle, Obstructed
 from swarmmemd.redact import Redactor
 from swarmmemd.redact.files import PORTION, safe_lines, safe_portions
 
+_AGAIN = 10.0
+"""Seconds until a form is begun anew whose file has changed: who keeps writing it keeps nobody busy."""
+
 
 class Unfinished(Obstructed):
     """The form is not whole yet."""
@@ -44,13 +47,16 @@ class Portions:
         self, place: Place, version: Version | None, redactor: Redactor, read: Callable[[], bytes | None]
     ) -> bytes | None:
         """The redacted form of the file that `read` gives; None where there is no file, or its form was given before.
-        Where it is long, one more portion is made; raises `Unfinished` until the form is whole. Another version, or
-        another redactor, begins anew."""
+        Where it is long, one more portion is made; raises `Unfinished` until the form is whole. Of another version,
+        or with another redactor, it is begun anew, after a while."""
         source = _Source(version, redactor)
         if self._standing.get(place) == source:
             return None
         begun = self._begun.get(place)
-        if begun is None or begun.source != source:
+        if begun is not None and begun.source != source:
+            del self._begun[place]
+            raise Unfinished(Obstacle(place.shown, "it has changed meanwhile", _AGAIN, expected=True))
+        if begun is None:
             data = read()
             if data is None or len(data) <= PORTION:
                 return self._given(place, source, data and safe_lines(redactor, data))

@@ -484,6 +484,8 @@ def test_a_long_file_of_events_is_archived_a_portion_a_turn(home: Home) -> None:
         assert _reason(tree.turns.apply([WORKER], at_once=False)) == "it is being redacted"
         assert copy.read_bytes() == before
         _add(home, line, 1)
+        (changed,) = tree.turns.apply([WORKER], at_once=False).obstacles[WORKER]
+        assert (changed.reason, changed.retry) == ("it has changed meanwhile", 10.0)
         turns = 1
         while report := tree.turns.apply([WORKER], at_once=False).obstacles:
             assert [one.expected for one in report[WORKER]] == [True]
