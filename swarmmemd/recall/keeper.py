@@ -15,10 +15,14 @@ from swarmmemd.recall.search import has_index
 from swarmmemd.recall.tree import walk_of
 
 _EVERY = 60.0
+"""Seconds between two looks where something changes."""
 _SELDOM = 300.0
 """Seconds between two looks whether there is enough for an index."""
-_SHARE = 500.0
-"""Times as long as a look at all files took is waited for the next one, so that many files do not mean much work."""
+_SHARE = 1000.0
+"""Times the CPU of a look that found nothing to do is waited for the next one, so that many files that stand still do
+not mean much work."""
+_LONGEST = 600.0
+"""Seconds: what changes meanwhile is read by each search."""
 _WORTH = 3 * 1024 * 1024
 """Bytes of memory files below which no index is made: a search as a process of its own takes no 150 ms without one."""
 
@@ -43,12 +47,19 @@ class Keeper:
     def _run(self) -> None:
         wait = 1.0
         while not self._end.wait(wait):
-            began = time.monotonic()
-            worth = is_worth_it(self._config)
-            wait = max(_EVERY if worth else _SELDOM, _SHARE * (time.monotonic() - began))
-            if worth:
-                with contextlib.suppress(sqlite3.Error, OSError, SwarmmemdError):
-                    keep(self._config, self._end)
+            wait = self._look()
+
+    def _look(self) -> float:
+        """Keeps the index, if it is worth it. Gives after how many seconds to look again."""
+        began, indexed = time.thread_time(), 0
+        worth = is_worth_it(self._config)
+        if worth:
+            with contextlib.suppress(sqlite3.Error, OSError, SwarmmemdError):
+                indexed = keep(self._config, self._end)
+        if indexed:
+            return _EVERY
+        seldom = min(_SHARE * (time.thread_time() - began), _LONGEST)
+        return max(_EVERY if worth else _SELDOM, seldom)
 
 
 def is_worth_it(config: Config) -> bool:
@@ -63,9 +74,9 @@ def is_worth_it(config: Config) -> bool:
     return False
 
 
-def keep(config: Config, end: threading.Event) -> None:
+def keep(config: Config, end: threading.Event) -> int:
     """Brings the index up to date and seals it; one that is not as it was sealed, or of another version, is made anew.
-    Between two pieces of files it rests as long as the last one took."""
+    Between two pieces of files it rests as long as the last one took. Gives how many files were indexed."""
     last = time.monotonic()
 
     def pause() -> bool:
@@ -84,9 +95,10 @@ def keep(config: Config, end: threading.Event) -> None:
         discard(config)
         index = Indexer(config.state_dir / SEARCH)
     try:
-        index.update(config, pause)
+        indexed = index.update(config, pause)
         if index.settle() and sealed(config) is None:
             seal(config)
+        return indexed
     except sqlite3.DatabaseError as error:
         index.close()
         if not isinstance(error, sqlite3.OperationalError):
