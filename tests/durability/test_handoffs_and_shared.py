@@ -470,11 +470,7 @@ def test_a_daemon_killed_while_it_archives_again_leaves_no_copy_that_it_does_not
 
 def test_a_long_file_of_events_is_archived_a_portion_a_turn(home: Home) -> None:
     """Another worker's turn comes in between. What is added meanwhile is in the copy too."""
-    home.put(dispatched())
-    home.turn()
-    home.put(answered("done", "DONE", "All is laid"))
-    _turns(home)
-    copy = home.shared / "swarm" / "missions" / MISSION / WORKER / "events.jsonl"
+    copy = _completed(home)
     before, secret = copy.read_bytes(), "".join(("hun", "ter", "27"))
     line = json.dumps({"at": "2026-05-05T09:00:00.000Z", "type": "note", "summary": f"password: {secret}"})
     _add(home, line, PORTION * 3 // len(line))
@@ -498,11 +494,7 @@ def test_a_long_file_of_events_is_archived_a_portion_a_turn(home: Home) -> None:
 
 def test_a_mission_that_is_at_work_again_is_archived_when_it_rests(home: Home) -> None:
     """Not for each of its events: that would cost as much as all of them. By then the archive is as it was."""
-    home.put(dispatched())
-    home.turn()
-    home.put(answered("done", "DONE", "All is laid"))
-    _turns(home)
-    copy = home.shared / "swarm" / "missions" / MISSION / WORKER / "events.jsonl"
+    copy = _completed(home)
     before = copy.read_bytes()
     with home.tree() as tree:
         for count in range(1, 4):
@@ -523,11 +515,7 @@ def test_a_mission_that_is_at_work_again_is_archived_when_it_rests(home: Home) -
 
 
 def test_a_long_mission_that_is_at_work_again_is_archived_in_one_rest(home: Home) -> None:
-    home.put(dispatched())
-    home.turn()
-    home.put(answered("done", "DONE", "All is laid"))
-    _turns(home)
-    copy = home.shared / "swarm" / "missions" / MISSION / WORKER / "events.jsonl"
+    copy = _completed(home)
     with home.tree() as tree:
         _add(home, _NOTE, PORTION * 3 // len(_NOTE))
         home.put(dispatched(currentTask="More.", lastDispatchAt=1_777_886_200_001))
@@ -625,6 +613,15 @@ def _turns_until_archived(tree: Tree, workers: list[WorkerId]) -> int:
     while turns < 100 and tree.turns.apply(workers, at_once=False).obstacles:
         turns += 1
     return turns
+
+
+def _completed(home: Home) -> Path:
+    """The worker's mission is complete; where its events are archived."""
+    home.put(dispatched())
+    home.turn()
+    home.put(answered("done", "DONE", "All is laid"))
+    _turns(home)
+    return home.shared / "swarm" / "missions" / MISSION / WORKER / "events.jsonl"
 
 
 def _add(home: Home, line: str, count: int, worker: WorkerId = WORKER) -> None:
